@@ -13,7 +13,7 @@ import attrs
 from workbench.service.rendering.design import LIGHT
 
 FOLDER = Path(__file__).parent.parent / "notebooks" / "images"
-COLUMN, ROW, WIDE, HIGH, EDGE = 208, 108, 146, 56, 24  # pixels
+COLUMN, ROW, WIDE, HIGH, EDGE = 208, 108, 146, 56, 24  # all in pixels
 TONES = {"": LIGHT["raised"], "ours": "#e3edfb", "good": "#dff1e8", "bad": "#f9e3df", "warn": "#fbf1de"}
 Arrow = tuple[str, str, str]
 
@@ -57,9 +57,9 @@ class Picture:
         both = {(start, to) for start, to, _ in self.arrows}
         for start, to, label in self.arrows:
             (x, y), (a, b) = self._middle(start), self._middle(to)
-            aside = 11 if (to, start) in both else 0  # there and back: side by side
+            aside = 11 if (to, start) in both else 0  # arrows in opposite directions are drawn side by side
             across, down = a - x, b - y
-            if abs(across) * HIGH >= abs(down) * WIDE:  # leaves by a side
+            if abs(across) * HIGH >= abs(down) * WIDE:  # the arrow leaves the box by its left or right side
                 sign = 1 if across > 0 else -1
                 x, a, y, b = x + sign * WIDE / 2, a - sign * (WIDE / 2 + 3), y - sign * aside, b - sign * aside
             else:

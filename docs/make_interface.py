@@ -174,7 +174,7 @@ def kind_words(kind: walk.Kind) -> str:
             heading = section_of(inner)
             return f"[{inner.__name__}](#{slug(heading)})" if heading else inner.__name__
         case walk.Integer() | walk.Choice():
-            return ""  # `rule_words` says it
+            return ""  # `rule_words` describes the allowed values
         case walk.Boolean():
             return "true or false"
         case walk.DecimalNumber(text=True):

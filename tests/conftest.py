@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 _HELPERS = ("*.py", "[a-z]*/*.py")
-pytest.register_assert_rewrite(  # failed assertions in helpers show their values
+pytest.register_assert_rewrite(  # assertions that fail in helpers show their values
     *{
         ".".join(path.relative_to(HERE.parent).with_suffix("").parts)
         for pattern in _HELPERS
@@ -61,10 +61,11 @@ ENOUGH_MEMORY = 4 << 30
 
 RECURSION = sys.getrecursionlimit()
 
-# Some images disable bytecode: each test process would compile all modules again.
+# Some images disable bytecode, and then each test process would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")  # for tests that start pytest: see pyproject.toml
+# tests that start pytest read this variable; see pyproject.toml
+os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
 settings.register_profile("default", max_examples=10, deadline=None, derandomize=True)
@@ -90,11 +91,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     A process collects, and imports, only its files: collecting all costs ten seconds.
     """
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
-        return  # in a worker, or in a pytest that a test started: start no more processes
+        return  # a worker, or a pytest that a test started, starts no more processes
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
         files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY, ignore_cleanup_errors=True)
-        atexit.register(files.cleanup)  # runs after multiprocessing removed its own folder from this one
-        KEPT.append(files)  # a forked process drops its exit handlers, and garbage collection would remove the folder
+        atexit.register(files.cleanup)  # this runs after multiprocessing has removed its own folder from this folder
+        KEPT.append(files)  # a fork drops the exit handlers, and its garbage collection would remove the folder
         os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option
     plain = _plain(config) and not asked.keyword
@@ -102,7 +103,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     watched = asked.usepdb or asked.collectonly or asked.capture == "no"
     if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
         asked.numprocesses = asked.parts = CORES
-        asked.dist = "each"  # a process runs all tests that it collected, which are its part
+        asked.dist = "each"  # each process collects only its part of the tests, and runs all of it
         asked.maxworkerrestart = "0"
 
 
@@ -113,14 +114,16 @@ def pytest_configure(config: pytest.Config) -> None:
     for plugin in UNUSED if _plain(config) else ():
         config.pluginmanager.unregister(name=plugin)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", wanted))
-    # Leave journals, pins and profiles of the user unchanged.
+    # Tests use temporary files, so that the user's journals, pins and profiles stay unchanged.
     folder = tempfile.TemporaryDirectory(prefix="workbench-tests-")
     config.add_cleanup(folder.cleanup)
     os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: tests interrupt themselves and children
+    # nohup ignores these signals, but tests interrupt themselves and their child processes
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # children inherit no handler, so a hangup ends them
+    # child processes inherit no Python handler, so a hangup ends them
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 
@@ -183,7 +186,7 @@ def pytest_runtest_setup() -> None:
     """Put back what a user has at first: the recursion limit, which py_ecc of eth-account raises for good, and no class."""
     sys.setrecursionlimit(RECURSION)
     if process := sys.modules.get("workbench.base.system.process"):
-        process.HOSTED.clear()  # otherwise later tests could not reach a service
+        process.HOSTED.clear()  # without this, later tests could not reach a service
 
 
 @pytest.hookimpl(trylast=True)

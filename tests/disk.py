@@ -22,7 +22,7 @@ from typing import Any
 import attrs
 import pytest
 
-SECTOR = 512  # bytes that a disk writes atomically
+SECTOR = 512  # number of bytes that a disk writes atomically
 _OK = 0
 _CODES = {  # SQLite's error codes, by the step that fails
     "open": 14, "write": 10 | 3 << 8, "sync": 10 | 4 << 8, "truncate": 10 | 6 << 8, "remove": 10 | 10 << 8,
@@ -37,7 +37,7 @@ class Step:
 
     kind: str
     path: str = ""
-    value: Any = None  # offset, length, new name or note
+    value: Any = None  # offset, length, new name or note, depending on the kind
     data: bytes = b""
 
 
@@ -59,8 +59,8 @@ class Disk:
     steps: list[Step] = attrs.field(factory=list)
     count: int = 0
     refused: int = 0
-    _files: dict[int, str] = attrs.field(factory=dict)  # by descriptor
-    _at_first: dict[str, bytes | None] = attrs.field(factory=dict)  # None for a folder
+    _files: dict[int, str] = attrs.field(factory=dict)  # path by file descriptor
+    _at_first: dict[str, bytes | None] = attrs.field(factory=dict)  # original content by path; None for a folder
 
     def note(self, *value: Any) -> None:
         """Record what the program said."""
@@ -102,7 +102,7 @@ class Disk:
             for name, call in _functions(self).items():
                 patch.setattr(os, name, call)
             for module in (io, builtins):
-                patch.setattr(module, "open", _pyio.open)  # the Python implementation calls the functions of `os`
+                patch.setattr(module, "open", _pyio.open)  # the Python implementation of io calls the functions of `os`
             yield self
 
     # power cuts
@@ -234,7 +234,7 @@ def _functions(disk: Disk) -> dict[str, Callable[..., Any]]:
     real = {name: getattr(os, name) for name in (
         "open", "close", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "mkdir", "chmod", "fchmod",
     )}  # fmt: skip
-    at: dict[int, int] = {}  # offset of the next write, by descriptor
+    at: dict[int, int] = {}  # offset of the next write, by file descriptor
 
     def open_(name: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         path = disk.path(name)
@@ -263,7 +263,7 @@ def _functions(disk: Disk) -> dict[str, Callable[..., Any]]:
                 disk.step("write", path, place, bytes(data))
             except OSError:
                 if disk.error == errno.ENOSPC and half:
-                    return int(real["write"](descriptor, half))  # as on a disk that becomes full, the next write fails
+                    return int(real["write"](descriptor, half))  # the next write fails, as on a disk that becomes full
                 raise
         return int(real["write"](descriptor, data))
 
@@ -365,10 +365,10 @@ class _Layer:
         library.sqlite3_vfs_find.argtypes = [ctypes.c_char_p]
         library.sqlite3_vfs_register.argtypes = [_POINTER, _INT]
         self.real = library.sqlite3_vfs_find(None).contents
-        self._paths: dict[int, str] = {}  # by address of the open file
-        self._unsynced: set[str] = set()  # files whose folder SQLite syncs as well
-        self._ours: dict[int, _Methods] = {}  # by address of the real methods
-        self._real: dict[int, _Methods] = {}  # by address of our methods
+        self._paths: dict[int, str] = {}  # path by address of the open file
+        self._unsynced: set[str] = set()  # files whose folder SQLite also syncs, when it first syncs the file
+        self._ours: dict[int, _Methods] = {}  # our methods, by address of the real ones
+        self._real: dict[int, _Methods] = {}  # real methods, by address of ours
         self._calls = (_WRITE(self._write), _TRUNCATE(self._truncate), _SYNC(self._sync), _MAP(self._map))
         self.own = _VFS.from_buffer_copy(self.real)
         self.own.open, self.own.delete = _OPEN(self._open), _DELETE(self._delete)
@@ -390,7 +390,7 @@ class _Layer:
 
     def _open(
         self, _: int, name: int | None, file: int, flags: int, out: int
-    ) -> int:  # SQLite retains the address of the name
+    ) -> int:  # SQLite retains the address of the file name
         path = None if name is None or self.disk is None else self.disk.path(ctypes.string_at(name))
         there = path is None or os.path.exists(path)  # noqa: PTH110
         if path is not None and flags & _CREATE:
@@ -446,7 +446,7 @@ class _Layer:
         if path in self._unsynced:
             self._unsynced.remove(path)
             self._record("sync", str(Path(path).parent))
-        return _OK  # tests do not cut the disk's power
+        return _OK  # no real sync is needed, since tests never cut the power of the real disk
 
     def _map(self, file: int, region: int, size: int, extend: int, out: int) -> int:
         if extend and self._refuses():

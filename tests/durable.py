@@ -126,7 +126,7 @@ class JournalOf:
         for entry in api.journal.unknown():
             api.journal.resolve(entry.id, "done")
         assert api.journal.unknown() == []
-        for name in effects[-1:]:  # the hashes have the same key as before
+        for name in effects[-1:]:  # after a restart, the hashes still use the same key
             with pytest.raises(DuplicateSuspected):
                 api.update_user(user_id=CARD, external_id=name)
         api.update_user(user_id=CARD, external_id="next")
@@ -206,7 +206,7 @@ class InboxOf:
         if purged:
             assert gone not in stored
             body = EVENTS[1].body
-            at = body.index(gone.encode())  # only the id may remain stored
+            at = body.index(gone.encode())  # only the event's id may remain in the file
             assert all(body[at - 6 : at + 38] not in one.read_bytes() for one in folder.glob("inbox.db*")), (
                 "still there"
             )
@@ -248,7 +248,7 @@ class RunOf:
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
         resolved = {row: "done" if name in sent else "not_sent" for row, name in unknown.items()}
         last = wb.bulk.resume(api, path, resolved=resolved, **run) if unknown else first
-        if last.unknown():  # each attempt loses this row
+        if last.unknown():  # the response to every attempt at this row is lost
             last = wb.bulk.resume(api, path, resolved={row.row: "done" for row in last.unknown()}, **run)
 
         assert last.ok, last.verdict
@@ -488,7 +488,7 @@ class Files:
     write: Callable[[Path, int], Any]
     read: Callable[[Path], int | None]
     versions: int = 2
-    silent: bool = False  # values that cannot be written are skipped without an error
+    silent: bool = False  # whether a value that cannot be written is skipped without an error
 
 
 SESSION = functools.cache(wb.connect)

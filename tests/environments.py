@@ -99,7 +99,7 @@ def _link(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        target.symlink_to(source)  # the folder is on another disk or in memory
+        target.symlink_to(source)  # hard links fail if the folder is on another file system
 
 
 def repack(name: str, folder: Path) -> Path:

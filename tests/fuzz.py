@@ -47,9 +47,9 @@ from workbench.service import rendering
 from workbench.service.interface.convert import converter, placeholders
 from workbench.service.interface.table import OPERATIONS
 
-SECOND = 1.0  # maximum processor time: longer is a hang
+SECOND = 1.0  # maximum processor time in seconds; a longer case counts as a hang
 SAMPLES = Path(__file__).parent / "samples"
-LONGEST = 200_000  # maximum bytes of a changed text
+LONGEST = 200_000  # maximum bytes of a mutated text
 ROWS = ("simulate_authorization", "create_user_application", "create_payment_account", "update_user", "simulate_refund")
 """Operations whose rows are put into files."""
 
@@ -79,7 +79,7 @@ _TOKEN = re.compile(rb'"[^"\n]*"|[\w.+-]+')
 
 def changed(chance: random.Random, data: bytes, words: Sequence[bytes] = (), others: Sequence[bytes] = ()) -> bytes:
     """Return bytes with one to six random changes: bits, slices, lines, words, and parts of other texts."""
-    words = (*WORDS, *words * 3)  # words of the format are more likely
+    words = (*WORDS, *words * 3)  # words of the format are used more often than others
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 6))):
         size = len(data)
         at = chance.randrange(size + 1)
@@ -383,7 +383,7 @@ def event_logs(folder: Path) -> Iterator[Target]:
         try:
             if way < 60:
                 assert repr(list(logs))
-            elif way < 62:  # rare, since each creates a database
+            elif way < 62:  # this target is rare, since each case creates a database
                 logs.frame(chance.choice((None, "user.updated", "transaction.*")), progress=False)
             elif way == 62:
                 logs.summary(progress=False)
@@ -448,7 +448,8 @@ def answers(_: Path) -> Iterator[Target]:
         return httpx.Response(first.status_code, headers=first.headers, content=first.content)
 
     def case(chance: random.Random) -> bool:
-        if chance.random() < 0.005 or not client:  # occasionally a new client, since its journal holds all calls
+        # the client is replaced occasionally, since its journal holds all calls
+        if chance.random() < 0.005 or not client:
             client[:] = [client_on(respond)]
         name, request = chance.choice(requests)
         body = chance.choice(bodies[name] if chance.random() < 0.8 else everything)
@@ -535,13 +536,13 @@ def http_requests(folder: Path) -> Iterator[Target]:
                 connection.settimeout(0.03)
                 try:
                     found = connection.recv(65536)
-                except TimeoutError:  # the server waits for more
+                except TimeoutError:  # the server waits for more bytes
                     found = b""
                 connection.settimeout(30)
                 connection.shutdown(socket.SHUT_WR)
                 while chunk := connection.recv(65536):
                     found += chunk
-            except OSError:  # refused before it was complete
+            except OSError:  # the server refused the request before it was complete
                 pass
             return found
 
@@ -603,10 +604,10 @@ class Report:
     accepted: int = 0
     seconds: float = 0.0
     processor: float = 0.0
-    longest: float = 0.0  # processor time of the slowest case, in seconds
+    longest: float = 0.0  # processor time of the slowest case in seconds
     longest_case: int = 0
-    memory: list[float] = attrs.field(factory=list)  # MB after each tenth of the cases
-    failures: dict[str, list[int]] = attrs.field(factory=dict)  # cases by failure
+    memory: list[float] = attrs.field(factory=list)  # memory in MB after each tenth of the cases
+    failures: dict[str, list[int]] = attrs.field(factory=dict)  # numbers of the cases, by failure
 
     def __str__(self) -> str:
         return (
@@ -618,7 +619,7 @@ class Report:
 
 def _memory(process: int) -> float:
     status = Path(f"/proc/{process}/status")
-    if not status.exists():  # not Linux
+    if not status.exists():  # /proc exists only on Linux
         return 0.0
     return int(re.findall(r"VmRSS:\s+(\d+)", status.read_text(encoding="ascii"))[0]) / 1024
 
@@ -642,7 +643,7 @@ def run(name: str, cases: int, seed: int, folder: Path, first: int = 0) -> Repor
     """Run cases of a target and return what was found."""
     report = Report(name, cases, seed)
     with TARGETS[name](folder) as target:
-        target.case(random.Random("warm"))  # warm up: imports and caches take time
+        target.case(random.Random("warm"))  # warm up, since imports and caches take time in the first case
         began, spent = time.monotonic(), _processor(target.process)
         for number in range(first, first + cases):
             before = _processor(target.process)

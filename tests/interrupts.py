@@ -139,7 +139,7 @@ def bulk(folder: Path) -> Scenario:
             return
         try:
             result = wb.bulk.resume(api, state["path"], state["rows"], progress=False)
-        except WorkbenchError:  # interrupted before the plan was stored: nothing may have been sent
+        except WorkbenchError:  # the interrupt came before the plan was stored, so nothing may have been sent
             prefix = state["rows"][0]["external_id"].partition("-")[0] + "-"
             sent = [
                 entry for entry in api.journal.list() if str(entry.request.get("externalId", "")).startswith(prefix)
@@ -166,7 +166,7 @@ def sequences(folder: Path) -> Scenario:
     script = wb.sequences.catalogue["authorize"]
 
     def check() -> None:
-        api.sandbox.restore("start")  # otherwise the card's credit would run out
+        api.sandbox.restore("start")  # without a reset, the credit of the card would run out
         run = wb.sequences.run(api, script)
         assert run.ok, run.verdict
 
@@ -269,7 +269,8 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 swallowed += 1
             except KeyboardInterrupt:
                 caught += 1
-            except (asyncio.CancelledError, RuntimeError) as error:  # from an interrupt in asyncio.run's cleanup
+            # the interrupt occurred in the cleanup of asyncio.run
+            except (asyncio.CancelledError, RuntimeError) as error:
                 if name != "async_client" or not isinstance(error.__context__, KeyboardInterrupt | None):
                     raise
                 caught += 1
@@ -402,7 +403,7 @@ def stopped(
             if ignored:
                 process.send_signal(signal.SIGINT)
                 time.sleep(0.2)
-                assert worker.is_alive(), errors  # the server still answers
+                assert worker.is_alive(), errors  # the server must still answer
             with sqlite3.connect(folder / hold if hold else ":memory:", isolation_level=None, timeout=30) as holder:
                 holder.execute("BEGIN EXCLUSIVE")
                 time.sleep(0.1 if hold else 0)
@@ -428,4 +429,4 @@ def start_of_python() -> float:
 
 if __name__ == "__main__":
     print(json.dumps(campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))), flush=True)
-    os._exit(0)  # remaining threads were checked above
+    os._exit(0)  # the check above covered the remaining threads

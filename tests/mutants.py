@@ -30,11 +30,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("base/schema", "client", "sandbox", "analysis", "runs")
-FIRST_TESTS, MAX_TESTS = 40, 300  # tests per mutant: the first ones, and the maximum if it survives these
-MAX_FILES = 10  # maximum test files; the package's folder comes first
-SECONDS = 150  # processor time; an endless loop counts as killed; four times as much in the slow tier
+FIRST_TESTS, MAX_TESTS = 40, 300  # tests to run first for a mutant, and maximum number if the mutant survives them
+MAX_FILES = 10  # maximum number of test files, of which those of the mutated package run first
+# processor time per mutant, four times as much in the slow tier; a mutant that exceeds it counts as killed
+SECONDS = 150
 _QUICK = "not slow and not browser and not soak and not notebook"
-IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # libraries are imported before pytest
+IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the libraries are imported before pytest starts
 _SLOW = "not browser and not soak and not notebook"
 _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -200,7 +201,8 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
     child = os.fork()
     if child == 0:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # so that a busy machine kills no mutant
+        # the limit is processor time, so that a busy machine kills no mutant
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         os.chdir(tree)
         with Path(os.devnull).open("w") as nothing:
             os.dup2(nothing.fileno(), 1)
@@ -218,11 +220,11 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
             status = pytest.main(options, plugins=[Noted()])
         finally:
             os._exit(int(status))
-    until = time.monotonic() + 8 * seconds  # for a mutant that only waits
+    until = time.monotonic() + 8 * seconds  # time limit, since a mutant may wait without using processor time
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            passed = os.waitstatus_to_exitcode(status) in (0, 5)  # 5: no test of this tier
+            passed = os.waitstatus_to_exitcode(status) in (0, 5)  # 5 means that the tier has no test for this mutant
             return None if passed else note.read_text() or tests[0]
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
@@ -272,7 +274,7 @@ def work(
         "pandas",
         "pyarrow.parquet",
     ):
-        import_module(library)  # import once, before the forks
+        import_module(library)  # imported once, before the processes fork
 
     while (job := jobs.get()) is not None:
         mutant, tests = job  # type: ignore[misc]

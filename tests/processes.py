@@ -6,7 +6,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
         "tests.bulk.bulk_child", "tests.client.client_child", "tests.service.sandbox_child", "tests.webhooks.load",
-        # modules that the sandbox and the servers load on first use
+        # The sandbox and the servers load these modules on first use.
         "Crypto.Hash.keccak", "Crypto.PublicKey.ECC", "Crypto.Signature.eddsa", "uvicorn.protocols.http.httptools_impl", "workbench.base.system.http_server",
         "workbench.service.interface.openapi", "workbench.sandbox.server",
     ]

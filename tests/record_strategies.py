@@ -55,7 +55,7 @@ _FORMATS: Mapping[str, st.SearchStrategy[str]] = {
     "uuid": st.uuids().map(str),
     "email": st.from_regex(r"[a-z]{1,10}@example\.(com|org|net)", fullmatch=True),
     "ip": st.integers(1, 254).map("203.0.113.{}".format) | st.integers(1, 0xFFFF).map("2001:db8::{:x}".format),
-    "password": st.from_regex(r"9[0-9]{8}", fullmatch=True),  # a range that is never issued
+    "password": st.from_regex(r"9[0-9]{8}", fullmatch=True),  # no number from this range is ever issued
     "account-number": st.from_regex(r"[0-9]{6,17}", fullmatch=True),
     "phone": st.from_regex(r"55501[0-9]{2}", fullmatch=True),
 }
@@ -90,7 +90,7 @@ def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
 def values(member: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
     """Return values of a request member that satisfy its rule; nested records as mappings of attribute names."""
     kind, rule = kind or member.kind, member.about.rule
-    if plain and member.name == "currency" and rule.pattern is not None:  # currency of an account
+    if plain and member.name == "currency" and rule.pattern is not None:  # currency of a payment account
         return st.just("usd")
     if plain and member.name in _NAMED:
         return _NAMED[member.name]

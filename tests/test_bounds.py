@@ -91,7 +91,7 @@ def test_threads_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: p
                 pass
             looks.append(next(moments) - began)
 
-    assert looks[0] > 30  # reads of the clock, every 0.1 s
+    assert looks[0] > 30  # number of reads of the clock, each of which advances it by 0.1 s
     assert max(looks[1:]) < 15
 
 
@@ -142,7 +142,7 @@ def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> No
     )
 
     assert rows - 1 <= len(listed) < rows + 100
-    assert len(waits) >= 3  # one, if the listing held a single lock
+    assert len(waits) >= 3  # a single wait would mean that the listing held the lock throughout
 
 
 def refused(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench.base.errors import AdviceWarning, CannotRecord, UnusableFile
 
-pytestmark = pytest.mark.slow  # damages and reads many files
+pytestmark = pytest.mark.slow  # these tests damage and read many files
 
 KEY = "a-signing-key"
 ROWS = 40

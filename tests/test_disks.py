@@ -20,7 +20,7 @@ from tests.durable import FILES, Files, InboxOf, JournalOf, ResultsOf, RunOf, Sa
 from workbench.base.errors import WorkbenchError
 from workbench.base.system.database import Database
 
-pytestmark = pytest.mark.filterwarnings(  # an abandoned archive tries to complete its file when it is collected
+pytestmark = pytest.mark.filterwarnings(  # an abandoned archive tries to complete its file when Python collects it
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 SOAK = [pytest.mark.soak, pytest.mark.timeout(0)]

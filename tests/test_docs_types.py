@@ -49,7 +49,7 @@ def blocks(page: Path) -> str:
     for language, code in CODE.findall(page.read_text(encoding="utf-8")):
         if code.startswith(" ") or re.search(
             r"\bshop(_1)?\b", code
-        ):  # a fragment, or a test of the reader's application
+        ):  # the block is a fragment, or a test of the reader's application
             continue
         lines = code.splitlines()
         if language == "pycon":
@@ -73,7 +73,7 @@ def check(written: Path, found: list[tuple[str, int, str]]) -> None:
     wrong = []
     for module, line, message in found:
         page, text = f"{Path(module).stem}.md", (written / module).read_text().splitlines()[line - 1]
-        if "no-redef" in message or "obscured" in message:  # alternative blocks of one page
+        if "no-redef" in message or "obscured" in message:  # the page has alternative blocks that define the same name
             continue
         if not any(name == page and part in text for name, part in MEANT):
             wrong.append(f"{page}: {text.strip()}: {message}")

@@ -7,7 +7,7 @@ import pytest
 from tests import fuzz
 
 FEW = {"toml": 60, "csv": 150, "xlsx": 20, "parquet": 100, "logs": 15, "answers": 100, "http": 40}
-MORE_MEMORY = 100  # maximum MB that a campaign may grow by after its first tenth
+MORE_MEMORY = 100  # maximum memory in MB that a campaign may add after its first tenth
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ class Call:
     method: str
     path: str
     body: bytes | None
-    chunks: tuple[int, ...]  # sizes of chunks; empty for a body with a Content-Length
+    chunks: tuple[int, ...]  # empty for a body with a Content-Length
     offer: bytes
     expect: bool
 

@@ -39,7 +39,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
         with http_server.running(answer) as made:
             with socket.create_connection((urlsplit(made).hostname, urlsplit(made).port)) as first:
                 first.sendall(LAST % b"")
-                rest(first)  # the loop is chosen before the modules are restored
+                rest(first)  # uvicorn must choose its loop before the modules are restored
             yield made
 
 

@@ -162,7 +162,7 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
 
     journal = Journal(tmp_path / "journal.db" if in_file else None)
     client: Any = kind(base_url=URL, api_key="a-key-1234", transport=httpx.MockTransport(answer), journal=journal)
-    kept: list[BaseException] = []  # as a notebook stores the last exception, with its frames
+    kept: list[BaseException] = []  # a notebook also keeps the last exception with its frames
 
     def call() -> None:
         made = client.simulate_authorization(**PURCHASE)
@@ -336,7 +336,8 @@ def test_commands_end_at_any_signal(name: str, rounds: int, tmp_path: Path) -> N
     chance = random.Random(1)
     took = []
     for round_number in range(rounds):
-        folder = tmp_path / str(round_number)  # a new folder, since a growing file would slow each round
+        # each round uses a new folder, since a growing file would slow the rounds down
+        folder = tmp_path / str(round_number)
         folder.mkdir()
         for number, ignored in STOPS:
             took.append(interrupts.stopped(name, folder, number, chance.uniform(0, 0.3), ignored=ignored))

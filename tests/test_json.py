@@ -10,7 +10,8 @@ from workbench.base.errors import UnusableFile
 from workbench.base.schema import strict_json
 
 PACKAGE = Path(__file__).parents[1] / "workbench"
-CAUGHT = {"ValueError", "JSONDecodeError", "Exception", "BaseException", "MALFORMED"}  # the last name is a tuple
+# MALFORMED is a tuple of exceptions
+CAUGHT = {"ValueError", "JSONDecodeError", "Exception", "BaseException", "MALFORMED"}
 LIBRARIES = {"json", "orjson"}
 ALONE = {"analysis/reports/query_process.py"}
 """What runs by itself, without the package, and reads the text of its parent process and of DuckDB."""

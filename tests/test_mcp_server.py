@@ -150,7 +150,8 @@ def private_values(api: wb.Session) -> set[str]:
     for kind in RECORD_KINDS:
         for stored in api.sandbox.records(kind, all_tenants=True):
             collect(dict(stored), kind)
-    return held - {"1 Example Street", "2 Example Street"}  # also part of the public address of a contract's bank
+    # the public address of a contract's bank contains the same texts
+    return held - {"1 Example Street", "2 Example Street"}
 
 
 @pytest.mark.slow
@@ -343,7 +344,7 @@ def test_an_agent_reaches_no_file_process_or_address(monkeypatch: pytest.MonkeyP
                 arguments[generator.choice(_NAMES)] = generator.choice(values)
             try:
                 answer = await client.call_tool(tool, arguments)
-            except (ValueError, OverflowError):  # not JSON, so the MCP client cannot send it
+            except (ValueError, OverflowError):  # the MCP client cannot encode the arguments as JSON
                 continue
             called.add((tool, name))
             assert len(answer.content[0].text) < 1_100_000
@@ -450,7 +451,7 @@ def test_an_effect_in_production_needs_an_armed_session_and_the_person(answer: s
         assert {tool.name for tool in (await client.list_tools()).tools} == {"describe", "call"}
         assert "simulate_refund" not in (await call(client, "describe"))["operations"]
         arguments = {"name": "update_user", "arguments": {"userId": USER, "lastName": "Example"}}
-        if (answer, mode) == ("cannot be asked", "auto"):  # the MCP client refuses to continue
+        if (answer, mode) == ("cannot be asked", "auto"):  # the MCP client raises an error instead of asking
             with pytest.raises(mcp.MCPError, match="not supported"):
                 await client.call_tool("call", arguments)
             return

@@ -149,7 +149,7 @@ def node_name(node: ast.AST) -> str:
 
 def python_texts(source: str) -> list[Text]:
     """Return the docstrings, the literals that are sentences, and the comments of a module."""
-    texts, shown = [], set[int]()  # ids of the constants that are part of a text
+    texts, shown = [], set[int]()  # `shown` holds the ids of constants that are part of a text
     for node in nodes(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if node_name(node).startswith("test_"):
@@ -171,7 +171,7 @@ def python_texts(source: str) -> list[Text]:
             shown.add(id(node.value))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:
             texts.append(Text(node.lineno, node.value))
-    texts += [  # a comment, or the text after this sign in a string
+    texts += [  # comments; in a string, the text after the sign counts as well
         Text(number, line[line.index("#") :]) for number, line in enumerate(source.splitlines(), 1) if "#" in line
     ]
     return [text for text in texts if re.search(r"[A-Za-z]\W*\s\W*[A-Za-z]", text.text)]
@@ -243,7 +243,7 @@ def groups() -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for name in listed:
         path = ROOT / name
-        translated = re.match(r"notebooks/[a-z]{2}/", name)  # the folder names another language, which has other words
+        translated = re.match(r"notebooks/[a-z]{2}/", name)  # translations are not held to the English word list
         if name and path.is_file() and not translated and path.name not in {SELF, "CHANGELOG.md"}:
             found.setdefault(group(path), []).append(path)
     return found

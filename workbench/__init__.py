@@ -94,7 +94,7 @@ _NAMES = {
 
 
 def _refusal(*, effect: bool, production: bool) -> str:
-    from workbench.course import membership  # only for a call to a real service
+    from workbench.course import membership  # the import is needed only for a call to a real service
 
     return membership.refusal(effect=effect, production=production)
 
@@ -108,5 +108,5 @@ def _own_address(production: bool) -> _process.ServedAddress | None:
 _install_finder()
 _process.GUARDS.append(_refusal)
 _process.RESOLVERS.append(_own_address)
-if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__, __dir__ = _public_names(__name__, _NAMES)

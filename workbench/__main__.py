@@ -8,18 +8,18 @@ from typing import NoReturn
 
 def run() -> NoReturn:
     """Run the command line and exit with its status."""
-    gc.set_threshold(100_000, 20, 50)  # imported objects stay, so frequent collections would be wasted
+    gc.set_threshold(100_000, 20, 50)  # imported objects stay in memory, so frequent collections would be wasted
     from workbench.terminal import main
 
     code = main()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:  # the reader of the output has ended, as `head` does
+    except BrokenPipeError:  # the reader of the output ended early, as `head` does
         os._exit(code)
-    except (OSError, ValueError, AttributeError):  # the stream is closed or the disk full: exit as Python does
+    except (OSError, ValueError, AttributeError):  # the stream is closed, or the disk is full: exit as Python does
         sys.exit(code)
-    gc.freeze()  # destroying thousands of classes would take a fifth of the time
+    gc.freeze()  # without this, the exit spends a fifth of the time on destroying thousands of classes
     sys.exit(code)
 
 

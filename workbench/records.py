@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.service.interface.people import *  # noqa: F403
     from workbench.service.interface.transactions import *  # noqa: F403
     from workbench.service.interface.vocabulary import *  # noqa: F403
-else:  # with `__getattr__`, a type checker would accept any name
+else:  # a type checker that sees `__getattr__` accepts every name
     from workbench.service.interface import contracts, events, people, transactions, vocabulary
 
     _NAMES = {

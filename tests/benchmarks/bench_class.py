@@ -101,7 +101,8 @@ class Learner:
         if found is None:
             return self.run(source)
         exercise = found[1]
-        again = f'wb.course.task("{exercise}")'  # start again: some mistakes cannot be corrected in the same sandbox
+        # begin a new attempt: some mistakes cannot be corrected in the same sandbox
+        again = f'wb.course.task("{exercise}")'
         if mistake and not (self.run(source) and self.run(WRONG) and self.run(source) and self.run(again)):
             return False
         solution = EXERCISES[exercise].answer
@@ -148,7 +149,7 @@ def _code(path: Path) -> Iterator[str]:
 
 def learn(number: int, seconds: float) -> dict[str, Any]:
     """Do the course as one learner."""
-    warnings.simplefilter("ignore")  # the client warns about faults
+    warnings.simplefilter("ignore")  # the client warns about injected faults
     one = Learner(number, seconds)
     for path in COURSE:
         one.learn(path)

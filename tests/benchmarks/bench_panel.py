@@ -43,7 +43,7 @@ MEASURE = """([act, place, done]) => new Promise(resolve => {
   watch.observe(root, {subtree: true, childList: true, characterData: true});
   new Function('one', act)(root.querySelector(place));
 })"""
-NAV = "nav button:nth-child(7)"  # the transactions
+NAV = "nav button:nth-child(7)"  # button of the list of transactions
 TYPE = "one.value = '{}'; one.dispatchEvent(new Event('input'))"
 COUNT = "root.querySelector('.count')?.textContent"
 
@@ -57,7 +57,7 @@ def measured(page: Page) -> dict[str, float]:
 
     found = {"first rows": took("one.click()", NAV, f"{COUNT} === '100,000 rows'")}
     page.wait_for_function("!document.querySelector('.wbp .foot').textContent.includes('Reading')")
-    page.wait_for_timeout(1_500)  # the idle page builds its indexes for search and order
+    page.wait_for_timeout(1_500)  # while the page is idle, it builds its indexes for search and order
     head = ".sort-amount_cents"
     sorts = [took("one.click()", head, f"root.querySelector('{head}').textContent.includes('{mark}')") for mark in "▲▼"]
     found["sort"] = max(sorts)
@@ -87,10 +87,10 @@ def least(act: Callable[[], object], times: int = 5) -> float:
 
 def session(folder: Path, engine: Engine) -> int:
     """Print what kernel and page take over a sandbox of 100,000 transactions; give the number of bars that are missed."""
-    (folder / "program.toml").write_text("size = 2600\n")  # users
+    (folder / "program.toml").write_text("size = 2600\n")  # number of users
     api = workbench.connect(world=folder / "program.toml")
     store = internals(api.sandbox).engine.store
-    pd.DataFrame({})  # import pandas before the measurement
+    pd.DataFrame({})  # pandas is imported before the measurement
     asked = {"do": "rows", "list": "transactions"}
     first = least(lambda: workbench.browse(api).answer(asked | {"first": True}))
     whole = least(lambda: workbench.browse(api).answer(asked))

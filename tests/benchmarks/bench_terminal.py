@@ -13,7 +13,7 @@ from tests import environments
 
 RUNS = 9
 HTTPX = '`python -c "import httpx"`'
-LIBRARIES = '`python -c "import cattrs, cyclopts"`'  # includes attrs: the minimum for an operation
+LIBRARIES = '`python -c "import cattrs, cyclopts"`'  # the minimum for an operation, attrs included
 COMMANDS = (
     "--help", "transactions authorize --help", "contracts list", "contracts list -o json", "contracts list --fresh",
     "sandbox advance 1h", "events list", "journal list", "docs user.updated", "docs skeleton create-user-application",
@@ -42,7 +42,7 @@ def main() -> None:
         python = environments.make(Path(folder) / "base", environments.closure())
         environments.install(python, environments.wheel(Path(folder) / "wheel"))
         os.environ |= {"WORKBENCH_STATE": f"{folder}/state", "WORKBENCH_CONFIG": f"{folder}/profiles.toml"}
-        for words in programs.values():  # warm up: create the sandbox and compile the files
+        for words in programs.values():  # warm up: this round creates the sandbox and compiles the files
             cpu_seconds(python, words, folder)
         rounds = [{name: cpu_seconds(python, words, folder) for name, words in programs.items()} for _ in range(RUNS)]
     least = {name: min(spent[name] for spent in rounds) for name in programs}

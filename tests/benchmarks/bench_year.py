@@ -19,7 +19,7 @@ from workbench.sandbox.internals import internals
 
 PEOPLE = 500
 DAYS = 365
-PURCHASES = 0.25  # per person and day
+PURCHASES = 0.25  # purchases per person and day
 MERCHANTS = (("Corner Grocery", "5411"), ("Blue Door Cafe", "5812"), ("City Transit", "4111"), ("Northern Air", "4511"))
 
 
@@ -28,10 +28,10 @@ class Year:
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
-        self.sandbox = Sandbox(seed, behavior={"settle_by_clock": 24 * 3600})  # purchases settle after a day
+        self.sandbox = Sandbox(seed, behavior={"settle_by_clock": 24 * 3600})  # purchases settle after one day
         self.headers = {"api-key": self.sandbox.full_key, "content-type": "application/json"}
         self.counts: Counter[str] = Counter()
-        self.people: list[tuple[str, str]] = []  # user and card of each person
+        self.people: list[tuple[str, str]] = []  # each person's user id and card id
         self.bought: list[str] = []
         self.disputed: set[str] = set()
 

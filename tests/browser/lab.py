@@ -26,7 +26,7 @@ FLAGS = (
 )  # fmt: skip
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
-SLOW = 60_000  # milliseconds, to start a kernel under load on two cores
+SLOW = 60_000  # maximum milliseconds to start a kernel under load on two cores
 
 _SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {
@@ -95,7 +95,7 @@ def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
             with urllib.request.urlopen(address, timeout=5):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)  # poll the port, since the server is another process
+            time.sleep(0.1)  # the port is polled, since the server is another process
     raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')[-2000:]}")
 
 

@@ -43,7 +43,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         expect(page.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
         expect(page.locator("#drawer").get_by_text(address)).to_be_visible()
         expect(page.locator("#who")).to_have_value("Ann")
-        server.results.record("Bob <b>", TaskResult(task="start-1"))  # the board redraws and keeps the focus
+        server.results.record("Bob <b>", TaskResult(task="start-1"))  # the board redraws, and the focus must stay
         expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_be_visible()
         page.get_by_role("button", name="Close").focus()
         server.results.record("Bob <b>", TaskResult(task="purchases-1"))
@@ -56,7 +56,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         page.get_by_role("textbox", name="Note").fill("Look at the guide")
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Send a note: done for everyone at ")).to_be_visible()
-        page.evaluate("window.confirm = () => false")  # the trainer cancels
+        page.evaluate("window.confirm = () => false")  # the trainer cancels the confirmation
         page.locator("#what").select_option("reset")
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Canceled; nothing was done.")).to_be_visible()
@@ -74,7 +74,8 @@ def test_certificates_open_in_a_tab_and_print(server: ClassServer, page: Page) -
         expect(certificates.get_by_role("heading", name="Certificate")).to_be_visible()
         expect(certificates.get_by_text("onerror=alert(1)")).to_be_visible()
         assert certificates.locator("img").count() == 0
-        assert certificates.evaluate("getComputedStyle(document.body).paddingTop") == "24px"  # the style was loaded
+        # the style sheet was loaded
+        assert certificates.evaluate("getComputedStyle(document.body).paddingTop") == "24px"
         assert certificates.pdf().startswith(b"%PDF")
         certificates.close()
 

@@ -84,7 +84,7 @@ def test_the_course_opens_without_pop_ups(page: Page, tmp_path: Path) -> None:
         page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=SLOW)
         picture = page.locator(".jp-MarkdownOutput img[alt^='Who is who']")
         expect(picture).to_be_visible(timeout=SLOW)
-        page.wait_for_timeout(3_000)  # pop-ups appear some seconds after the page
+        page.wait_for_timeout(3_000)  # JupyterLab opens pop-ups some seconds after the page
 
         expect(page.locator(".Toastify__toast, .jp-Dialog")).to_have_count(0)
         assert picture.evaluate("image => image.naturalWidth") > 100

@@ -101,7 +101,7 @@ def test_a_file_filters_sorts_and_opens(page: Page, files: Path, kind: str) -> N
     drawer = page.get_by_role("region", name="Details")
     expect(drawer.locator(".facts dd").first).not_to_be_empty()
     page.get_by_label("How times are shown").select_option("UTC")
-    if kind != "chart":  # a chart's weeks are dates without a time
+    if kind != "chart":  # the weeks of a chart are dates without a time
         expect(drawer).to_contain_text(re.compile(r"202\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"))
     color = "() => getComputedStyle(document.body).backgroundColor"
     before = page.evaluate(color)

@@ -97,7 +97,7 @@ def test_a_panel_sorts_and_searches_a_hundred_thousand_rows(desk: Desk) -> None:
     expect(panel.locator(".count")).to_contain_text("of 100,000 rows")
 
     assert panel.locator(".rows .row").count() < 60
-    assert milliseconds < 2_000  # generous limit; tests/benchmarks measure on a quiet machine
+    assert milliseconds < 2_000  # a generous limit, since tests/benchmarks measures the time on a quiet machine
 
 
 def test_a_list_that_comes_late_does_not_replace_what_is_in_view(desk: Desk) -> None:
@@ -269,7 +269,7 @@ def test_every_screen_is_in_order(desk: Desk, theme: str, rules: str) -> None:
     taken: set[str] = set()
 
     def look(screen: str) -> None:
-        same = width == 700 and screen in LISTS[:4] + LISTS[5:]  # built like the transactions
+        same = width == 700 and screen in LISTS[:4] + LISTS[5:]  # these lists are built like the list of transactions
         new = None if theme == "light" and not same else ["color-contrast"] if width == 1280 else []
         wrong = look_at(page, ".wbp", rules=None if rules == "all rules" else new)
         if wrong:
@@ -608,7 +608,7 @@ def test_the_focus_is_never_lost(desk: Desk) -> None:
     panel.locator("button.wb-send").focus()
     page.keyboard.press("Enter")
     expect(panel.locator(".say")).to_contain_text("Purchase authorized.")
-    page.wait_for_timeout(2_500)  # the sent button is closed after two seconds
+    page.wait_for_timeout(2_500)  # the form of a sent request closes after two seconds
     then("sent")
     panel.get_by_role("button", name="Undo", exact=True).focus()
     page.keyboard.press("Enter")

@@ -16,5 +16,5 @@ def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) ->
     ready.send("ready")
     try:
         resume(api, path, rows, workers=workers, progress=False)
-    except UsageError:  # the run was not started
+    except UsageError:  # no earlier run exists in the file
         run(api.create_payment_account, rows, path=path, workers=workers, progress=False)

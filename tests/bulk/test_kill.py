@@ -215,7 +215,7 @@ def begun(run: Path) -> None:
         if run.with_name(run.name + "-wal").exists():
             with (
                 contextlib.closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as file,
-                contextlib.suppress(sqlite3.OperationalError),  # the tables are being created
+                contextlib.suppress(sqlite3.OperationalError),  # the run may still be creating the tables
             ):
                 if file.execute("SELECT 1 FROM row WHERE state != 'planned' LIMIT 1").fetchone():
                     return

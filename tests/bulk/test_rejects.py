@@ -28,7 +28,7 @@ from workbench.runs.bulk.rows import raw_bodies
 from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 
-MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # with the checksum of another address
+MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # an address with the checksum of another address
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_rejected_rows_are_corrected_in_their_file(sandbox: Sandbox, tmp_path: P
     """Right rows are sent; the others stand in the file with reasons, and are sent by a resume once corrected."""
     api, path, rejects = api_of(sandbox), tmp_path / "run", tmp_path / f"rejects{suffix}"
     rows = people(5)
-    api.create_user_application(**rows[3])  # so the service refuses it
+    api.create_user_application(**rows[3])  # a second application of this person is refused
     rows[1]["email"] = "nobody"
     file = written(tmp_path / f"people{suffix}", rows)
     first = run(api.create_user_application, file, path=path, rejects=rejects, progress=False)
@@ -143,7 +143,7 @@ def test_rejected_rows_are_corrected_in_their_file(sandbox: Sandbox, tmp_path: P
     assert final.ok, final.verdict
     assert len(final) == 5
     assert sorted(filed(sandbox)) == ["b-0", "b-1", "b-2", "b-3", "b-4", "b-new"]
-    assert resume(api, path, rejects, progress=False).ok  # and nothing is sent twice
+    assert resume(api, path, rejects, progress=False).ok  # no row is sent twice
     assert len(filed(sandbox)) == 6
 
 
@@ -288,7 +288,8 @@ def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Pa
             else f'[{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}]' if suffix == ".json"
             else f'{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}\n'
         )  # fmt: skip
-        with pytest.raises((InvalidRequest, UsageError)):  # raised for the row, or for an unreadable file
+        # the error is raised for the row, or because the file is unreadable
+        with pytest.raises((InvalidRequest, UsageError)):
             run(api_of(sandbox).simulate_refund, path, progress=False)
 
 

@@ -323,7 +323,7 @@ def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path,
             found.append(len(filed(sandbox)))
             signal.raise_signal(signal.SIGINT)
 
-    gate = threading.Semaphore(0)  # never released, so each call waits a moment
+    gate = threading.Semaphore(0)  # nothing releases the semaphore, so each call waits for its timeout
     wrapped = api_of(sandbox, before=lambda _: gate.acquire(timeout=0.05) and None)
     with pytest.raises(Interrupted) as caught:
         run(wrapped.create_user_application, rows, path=path, workers=workers, progress=progress)
@@ -541,7 +541,7 @@ def test_an_interrupt_awaits_calls_in_flight(sandbox: Sandbox, workers: int) -> 
     def slow(_: int) -> None:
         if len(called) == 0:
             called.append(1)
-            time.sleep(0.2)  # by then the caller waits
+            time.sleep(0.2)  # by then the main thread waits for the run
             signal.pthread_kill(main, signal.SIGINT)
         time.sleep(0.3)
 

@@ -19,7 +19,7 @@ from workbench.runs.sequences import Sequence, Stepper, param, run_many, step
 from workbench.runs.sequences.sequence import Parameter
 from workbench.sandbox import Sandbox
 
-pytestmark = pytest.mark.slow  # stops each run while it waits
+pytestmark = pytest.mark.slow  # each test stops a run while the run waits
 
 BASE = Sandbox(seed=3)
 CARD = BASE.guide()["cards"]["active"][0]
@@ -66,7 +66,7 @@ class Service(httpx.BaseTransport):
         self.sandbox = BASE.fork()
         self.calls = 0
         self.reached = False
-        self._raised = threading.Event()  # whether the progress callback has raised
+        self._raised = threading.Event()  # set when the progress callback has raised
         self._inner = self.sandbox.transport()
         self._kind, self._at = kind, at
         self._lock = threading.Lock()
@@ -80,7 +80,7 @@ class Service(httpx.BaseTransport):
             now = self.calls == self._at
         time.sleep(0.001)
         if self.reached and self._kind == "progress callback":
-            self._raised.wait(10)  # otherwise all rows might be sent before the callback's thread runs
+            self._raised.wait(10)  # without this wait, all rows might be sent before the thread of the callback runs
         if now:
             self.reached = True
             if self._kind in SIGNALS:
@@ -114,7 +114,7 @@ def moments(*plain: tuple[int, int]) -> list[Any]:
     return [one if one in plain else pytest.param(*one, marks=pytest.mark.soak) for one in every]
 
 
-# In CPython, an exception of a signal handler during `Thread.start` can end the new thread.
+# In CPython, an exception that a signal handler raises during `Thread.start` can end the new thread.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("workers, at", moments((1, 1), (3, 17), (8, 17)))
 @pytest.mark.parametrize("kind", KINDS)

@@ -43,7 +43,7 @@ class Recorded(httpx.BaseTransport):
     """Keep every byte that goes to a service and comes back from it."""
 
     def __init__(self, inner: httpx.BaseTransport, went: list[bytes]) -> None:
-        self.is_embedded = isinstance(inner, SandboxTransport)  # the client reads this from its transport
+        self.is_embedded = isinstance(inner, SandboxTransport)  # the client reads this attribute of its transport
         self._inner = inner
         self._went = went
 

@@ -128,7 +128,7 @@ def _spans(_: Life, __: Path) -> list[str]:
 
     collected = InMemorySpanExporter()
     provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):  # one provider per process
+    if not isinstance(provider, TracerProvider):  # OpenTelemetry accepts only one provider per process
         provider = TracerProvider()
         trace.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(collected))
@@ -177,7 +177,7 @@ def _sql(life: Life, _: Path) -> Iterator[str]:
     with wb.connect(seed=7) as api:
         _people(api)
         for table in SESSION:
-            if table != "rewards":  # ten thousand rows without planted values
+            if table != "rewards":  # a table of ten thousand rows without planted values
                 found = wb.sql(f"select * from {table}", api)
                 yield from (found.to_string(), repr(found.to_dict()), repr(found.attrs))
     people = wb.sql("select * from people", people=[life.things["application"], life.things["update"]])

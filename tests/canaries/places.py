@@ -35,8 +35,8 @@ class Place:
     """Somewhere that a value might come to lie."""
 
     read: Callable[[Life, Path], Texts]
-    says: str  # expected text, which shows that the search is not empty
-    belongs: frozenset[str] = frozenset()  # planted values that may and must occur here
+    says: str  # text that must occur, which shows that the search covers real output
+    belongs: frozenset[str] = frozenset()  # planted values that must occur in this output
     slow: bool = False
 
 
@@ -80,7 +80,7 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
 def _file(*names: str) -> Callable[[Life, Path], Texts]:
     def read(life: Life, _: Path) -> Iterator[bytes]:
         for name in names:
-            (life.folder / name).stat()  # raises if the file is missing
+            (life.folder / name).stat()  # this raises an error if the file is missing
             for beside in life.folder.glob(f"{name}*"):
                 yield beside.read_bytes()
 
@@ -211,7 +211,7 @@ def _forms(_: Life, __: Path) -> Iterator[str]:
             sent = wb.form(getattr(api, name)).fill(**values)
             try:
                 answer = sent.submit()
-            except wb.WorkbenchError as error:  # a reversed purchase cannot be refunded: an expected error
+            except wb.WorkbenchError as error:  # a reversed purchase cannot be refunded, so an error is expected
                 answer = None
                 yield str(error)
             yield from (repr(sent), sent.html, widgets(), pretty_repr(sent))

@@ -14,8 +14,8 @@ from tests.canaries.faces import FACES
 from tests.canaries.places import PLACES, Place
 from tests.canaries.planted import PLANTED, found
 
-NOT_SENT = {"private key", "seed phrase"}  # rejected before a request is sent
-KEPT_HERE = {"webhook key"}  # used for signing, and not sent
+NOT_SENT = {"private key", "seed phrase"}  # the workbench rejects these values before it sends a request
+KEPT_HERE = {"webhook key"}  # the workbench signs with this key, and never sends it
 
 
 def test_there_are_forty() -> None:

@@ -62,7 +62,7 @@ _SAME = {
     "country_code",
     "country_of_issue",
     "birth_date",
-    "routing_number",  # not private, and the last digit is a check digit
+    "routing_number",  # not private; a changed last digit would break the check digit
 }
 
 

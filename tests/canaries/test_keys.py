@@ -111,7 +111,7 @@ def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
     assert found(kept) == []
 
 
-# hashes of short numbers
+# hashes of short numbers, which could be reversed by trying all numbers
 
 
 def _hashes(number: str) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from tests.canaries.places import HERE
 
 SUFFIXES = {".py", ".md", ".ipynb", ".json", ".jsonl", ".toml", ".csv", ".html", ".txt"}
 FOLDERS = ("workbench", "tests", "docs", "notebooks", "binder")
-PUBLIC = {"93.184.215.14", "192.0.0.8"}  # a former address of example.com, and the IPv4 dummy address
+PUBLIC = {"93.184.215.14", "192.0.0.8"}  # a former address of example.com, and the IPv4 dummy address (RFC 7600)
 
 RESERVED: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mailboxes": (
@@ -36,7 +36,7 @@ RESERVED: dict[str, tuple[str, Callable[[str], Any]]] = {
 def _global(text: str) -> bool:
     try:
         one = ipaddress.ip_address(text)
-    except ValueError:  # deliberately not an address
+    except ValueError:  # the text is deliberately not an address
         return False
     return one.is_global and not one.is_multicast
 

@@ -128,7 +128,8 @@ def test_a_cell_that_fails_shows_none(shell: Any, tmp_path: Path) -> None:
     undo = rendering.register(shell)
     leaked = {}
     for name, end in ENDS.items():
-        if not issubclass(end.error, wb.WorkbenchError):  # IPython shows other errors; the test above covers its modes
+        # IPython prints other errors itself; the test above covers its modes
+        if not issubclass(end.error, wb.WorkbenchError):
             continue
         out, folder = io.StringIO(), _folder(tmp_path, name)
         shell.push({"act": Act(end, folder)})

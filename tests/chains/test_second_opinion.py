@@ -94,7 +94,7 @@ def random_typed_data(draw: Chance) -> dict[str, Any]:
         kinds = [source.choice([*atomic, *types]) for _ in range(source.randrange(1, 6))]
         members = [kind + source.choice(["", "", "[]", "[2]", "[2][]"]) for kind in kinds]
         types[name] = [{"name": f"m{number}", "type": kind} for number, kind in enumerate(members)]
-    # the other library takes a type without references to it as primary
+    # the other library requires one primary type that no other type refers to
     types["Root"] = [
         {"name": "tree", "type": "Tree"},
         {"name": "branch", "type": "Branch"},

@@ -289,7 +289,7 @@ def test_everything_stays_on_the_paper(name: str, size: str) -> None:
         assert title(given) == r"June at \$5 <b>per</b> card"
         assert " ".join(says(given, "subtitle")).split() == title(axes).split()
         assert given.get_label().startswith("June at $5 <b>per</b> card. ")  # type: ignore[union-attr]
-    if size != "compact":  # a compact chart is part of a page with title and labels
+    if size != "compact":  # a page that holds a compact chart shows its title and labels
         assert axes.get_title()
         assert axes.get_xlabel() or axes.get_ylabel()
 
@@ -306,7 +306,8 @@ def test_the_paper_is_used(name: str) -> None:
     above = 0.0 if legend is None else (legend.get_window_extent().y1 - box.y1) * 72 / figure.dpi
 
     assert above <= gap < max(above, 0) + 1.2 * axes.title.get_fontsize()
-    if axes.yaxis_inverted() and axes.patches and name != "cohorts":  # a chart of bars
+    # a bar chart has an inverted axis and patches
+    if axes.yaxis_inverted() and axes.patches and name != "cohorts":
         ends = [bar.get_x() + bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
         low, high = axes.get_xlim()
         assert (low == 0) == (min(ends) >= 0)
@@ -362,13 +363,14 @@ def test_a_notebook_shows_text_in_the_color_of_the_page(name: str) -> None:
     drawn = axes._repr_html_()  # type: ignore[attr-defined]
     root = ET.fromstring(drawn.standalone())
     styles = [(text.text, text.get("style", "")) for text in root.iter(f"{SVG}text")]
-    own = {"", "white", "#ffffff"} if name == "cohorts" else set()  # text on colored cells
+    # cells of a grid have a background, so their text has a fixed color
+    own = {"", "white", "#ffffff"} if name == "cohorts" else set()
 
     assert styles
     for text, style in styles:
         size_of = re.search(r"([\d.]+)px", style)
         assert size_of is not None, text
-        assert float(size_of[1]) >= 10, text  # the drawing's unit is the point
+        assert float(size_of[1]) >= 10, text  # the SVG uses one unit per point
         ink = re.search(r"fill: ([^;]*)", style)
         assert "currentColor" in style or (ink[1] if ink else "") in own, (text, style)
     assert root.get("aria-label") == axes.get_label()

@@ -50,7 +50,7 @@ def test_the_pictures_are_those_of_the_folder() -> None:
     """Every picture is there, is shown once, says in words what it shows, and weighs little."""
     shown = [PAGE.parent / where for _, where in PICTURES]
 
-    service = (PAGE.parent / "service.md").read_text(encoding="utf-8")  # shows the pictures of a year
+    service = (PAGE.parent / "service.md").read_text(encoding="utf-8")  # this page shows the pictures of a year
     kept = [path for path in (PAGE.parent / "images" / "charts").iterdir() if f"charts/{path.name}" not in service]
 
     assert sorted(shown) == sorted(kept)

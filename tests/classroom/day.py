@@ -57,7 +57,7 @@ class Expected:
     places: set[str] = attrs.field(factory=set)
     locked: set[str] = attrs.field(factory=set)
     stuck: set[str] = attrs.field(factory=set)
-    results: dict[str, list[Any]] = attrs.field(factory=dict)  # per task: done, tries, hints
+    results: dict[str, list[Any]] = attrs.field(factory=dict)  # number of done tasks, tries and hints, by task
 
     def result(self, task: str) -> list[Any]:
         return self.results.setdefault(task, [False, 0, 0])
@@ -88,7 +88,7 @@ class Day:
         self.compared = Counter[str]()
         self.differences: list[str] = []
         self.said: list[str] = []
-        self.unanswered: list[str] = []  # failed requests of the board's page
+        self.unanswered: list[str] = []  # requests of the board's page that failed
         self.sessions: dict[tuple[str, str], Any] = {}
         self.start("--learners", str(roster))
 
@@ -182,7 +182,7 @@ class Day:
 
     def compare(self, step: str) -> None:
         """Compare each cell of the board with what is so, and its page with its data."""
-        for name, known in self.known.items():  # active learners report once a minute, however slow this machine is
+        for name, known in self.known.items():  # active learners report once a minute, even if this machine is slow
             if known.joined and not known.idle:
                 httpx.get(f"{self.url}/{self.codes[name]}/_class", timeout=60)
         board = httpx.get(f"{self.url}/board/data", headers={"trainer-key": self.key}, timeout=60).json()
@@ -205,7 +205,7 @@ class Day:
 
     def _compare_page(self, step: str) -> None:
         self.page.wait_for_function("() => document.querySelector('#grid tbody tr')")
-        for _ in range(2):  # the first answer may have been sent before the step ended
+        for _ in range(2):  # the server may have sent the first response before the step ended
             with self.page.expect_response(lambda answer: "board/data" in answer.url and answer.status == 200):
                 pass
         self.page.wait_for_timeout(300)

@@ -452,7 +452,7 @@ def _(school: School) -> str:
 def _(school: School) -> str:
     given = ("course", "print", "certificates", "--folder", str(school.folder))
     certificates = school.command("trainer", *given)
-    assert "Zoë O&#x27;Neil" not in certificates  # has no results
+    assert "Zoë O&#x27;Neil" not in certificates  # a learner without results gets no certificate
     learners = school.board()["learners"]
     assert certificates.count("class='certificate'") + certificates.count('class="certificate"') == sum(
         row["done"] > 0 for row in learners

@@ -24,8 +24,8 @@ import httpx
 from workbench.course.task_files import EXERCISES
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
-RESET_AFTER = 300  # calls: about ten minutes of a learner
-WARM = 600  # seconds until each part has run once
+RESET_AFTER = 300  # calls between resets, about ten minutes of a learner's work
+WARM = 600  # seconds within which every part of the server runs at least once
 
 
 class Learner:
@@ -86,7 +86,7 @@ class Learner:
             self.control("deposit", amount="0.45")
         if self.chance.random() < 1 / RESET_AFTER:
             self.control("reset")
-            self.http.close()  # simulate a kernel restart
+            self.http.close()  # restart the learner's kernel
             self._join()
 
     def work(self, until: float, pause: float) -> None:

@@ -17,7 +17,7 @@ from workbench.sandbox.internals import internals
 
 LEARNERS = 10
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
-MAX_HELD = 900_000  # cents, below the card's limit
+MAX_HELD = 900_000  # in cents, below the card's limit
 
 
 @attrs.define
@@ -32,7 +32,7 @@ class Expected:
     endpoints: int = 0
     hours: int = 0
     locked: set[str] = attrs.field(factory=set)
-    open: dict[str, int] = attrs.field(factory=dict)  # cents by open authorization
+    open: dict[str, int] = attrs.field(factory=dict)  # cents of each open authorization
     snapshots: dict[str, tuple[int, int, int, dict[str, int]]] = attrs.field(factory=dict)
 
 
@@ -49,7 +49,7 @@ class Class:
         self.card = self.guide["cards"]["active"][0]
         self.begun = self.learners[0].sandbox("").clock.now()
         self.digests = [self.digest(number) for number in range(LEARNERS)]
-        self.held, self.posted = self.digests[0][:2]  # for the purchases of the seed
+        self.held, self.posted = self.digests[0][:2]  # holds and postings that the seeded sandbox contains
         self.steps: list[Callable[[int], None]] = [
             self.buy, self.buy, self.buy, self.settle, self.reverse, self.fault, self.no_faults, self.advance, self.snapshot,
             self.restore, self.reset, self.endpoint, self.note, self.lock, self.unlock, self.report, self.wrong_key, self.foreign,
@@ -157,7 +157,7 @@ class Class:
     def lock(self, number: int) -> None:
         lesson = self.chance.choice(LESSONS)
         self.server.act([self.learners[number].learner.name], "lock", lesson=lesson)
-        for each in self.model:  # a lesson is locked for the class
+        for each in self.model:  # a lesson is always locked for the entire class
             each.locked.add(lesson)
 
     def unlock(self, number: int) -> None:
@@ -169,9 +169,9 @@ class Class:
     def report(self, number: int) -> None:
         content = {"kind": "check", "task": "start-1"}
         is_locked = EXERCISES["start-1"].notebook in self.model[number].locked
-        self.learners[number].entries.clear()  # the limit per minute is not under test
+        self.learners[number].entries.clear()  # this test does not cover the limit per minute
         answer = self.send(number, "_class", content)
-        if answer.status == 400:  # the task was not started in this sandbox
+        if answer.status == 400:  # the learner has not started the task in this sandbox
             assert self.send(number, "_class", {**content, "kind": "start"}).status == 200
             answer = self.send(number, "_class", content)
         assert answer.status == (403 if is_locked else 200)

@@ -21,7 +21,7 @@ from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each test serves a class
+pytestmark = pytest.mark.slow  # each test runs a class server
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +125,7 @@ def test_a_class_that_is_over_says_how_to_go_on_and_progress_comes_along(server:
 def test_effects_on_real_services_are_refused_until_the_class_is_left(server: ClassServer, tmp_path: Path) -> None:
     with server.serve():
         wb.course.join(link(server))
-    HOSTED.clear()  # as if in another process
+    HOSTED.clear()  # stands for another process
     settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
     with (
         wb.Client(**settings, environment="production") as real,
@@ -183,14 +183,14 @@ def decoded(svg: str) -> str:
     for right in (
         *range(size - 1, 6, -2),
         *range(5, 0, -2),
-    ):  # pairs of columns, without the column of the timing pattern
+    ):  # pairs of columns; the column of the timing pattern is left out
         for y in range(size - 1, -1, -1) if upward else range(size):
             for x in (right, right - 1):
                 corner = (y < 9 and (x < 9 or x >= size - 8)) or (y >= size - 8 and x < 9)
                 if not (corner or y == 6 or (abs(y - 26) <= 2 and abs(x - 26) <= 2)):
                     bits += str(int(((y, x) in dark) ^ (flipped(y, x) == 0)))
         upward = not upward
-    assert bits[:4] == "0100"  # bytes
+    assert bits[:4] == "0100"  # 0100 is the mode for bytes
     content = bits[12 : 12 + 8 * int(bits[4:12], 2)]
     return bytes(int(content[at : at + 8], 2) for at in range(0, len(content), 8)).decode()
 

@@ -24,7 +24,7 @@ from workbench.course.desk import Act, TaskResult
 from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
 
-pytestmark = pytest.mark.slow  # each test serves a class
+pytestmark = pytest.mark.slow  # each test runs a class server
 
 TASK = """
 title = "A lost card"
@@ -151,7 +151,7 @@ def test_a_closed_laptop_and_a_pause_are_no_work(
         wb.course.task("purchases-1", api)
         buy(api)
         wb.course.check("purchases-1", api)
-        clock += 3_600  # lunch
+        clock += 3_600  # the lunch break
         api.list_contracts()
         after_lunch = row(server)
         server.act([], "pause")

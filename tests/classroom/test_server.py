@@ -33,7 +33,7 @@ from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each test serves a class
+pytestmark = pytest.mark.slow  # each test runs a class server
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 
@@ -301,9 +301,10 @@ def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
             results.execute("BEGIN IMMEDIATE")
             waiting = [threads.submit(ann.buy, 100) for _ in range(20)]
             waiting += [threads.submit(ann.check, "start-1") for _ in range(20)]
-            while server._by_name["Ann"]._waiting <= AT_ONCE:  # until her waiting requests exceed the limit
+            # requests are added until her waiting requests exceed the limit
+            while server._by_name["Ann"]._waiting <= AT_ONCE:
                 time.sleep(0.01)
-            assert bob.buy(100)  # answered before the files are unlocked
+            assert bob.buy(100)  # these are answered before the files are unlocked
             early = [one for one in waiting if one.done() and one.exception() is None]
             held.execute("ROLLBACK")
             results.execute("ROLLBACK")
@@ -338,7 +339,8 @@ def test_the_port_stays(tmp_path: Path) -> None:
 
 def test_a_late_learner_joins_while_the_class_is_served(tmp_path: Path) -> None:
     with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
-        with closing(Results(tmp_path / "class.db")) as elsewhere:  # a second connection, like the command's
+        # a second connection to the database, like that of the command
+        with closing(Results(tmp_path / "class.db")) as elsewhere:
             late = elsewhere.enroll_late("Late")
         other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"].rpartition("/")[2]
 

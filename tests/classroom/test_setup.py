@@ -25,7 +25,7 @@ from workbench.course.classroom import ClassServer, wheel_house
 from workbench.course.classroom.wheel_house import SYSTEMS
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each test serves a class
+pytestmark = pytest.mark.slow  # each test runs a class server
 
 NOTEBOOKS = environments.ROOT / "notebooks"
 BASE_PYTHON = Path(sys.executable).resolve()
@@ -89,7 +89,7 @@ def test_a_reader_that_stops_is_disconnected_and_keeps_no_other(served: str, mon
         assert connection.recv(12) == b"HTTP/1.1 200"
         assert httpx.get(f"{served}/setup").status_code == 200
         connection.settimeout(30)
-        with pytest.raises(ConnectionResetError):  # aborted, with most of the file not sent
+        with pytest.raises(ConnectionResetError):  # the upload is aborted before most of the file is sent
             http_wait(connection)
 
 
@@ -178,9 +178,7 @@ def test_a_laptop_installs_from_a_class(
     index.mkdir()
     for name in {"pip", "h11", *(environments.closure() if wheel is environments.wheel else ())}:
         environments.repack(name, index)
-    here = attrs.evolve(
-        SYSTEMS[SYSTEM], tags=list(platform_tags())
-    )  # the chosen wheels may be specific to this machine
+    here = attrs.evolve(SYSTEMS[SYSTEM], tags=list(platform_tags()))  # the chosen wheels may run only on this machine
     monkeypatch.setattr(wheel_house, "SYSTEMS", {**SYSTEMS, SYSTEM: here})
     monkeypatch.setattr(wheel_house, "_build", wheel)
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -86,7 +86,7 @@ def test_single_character_slips(count):
             warned = any(problem.path == "recipientAddress" for problem in address_warnings(request))
             assert chains.has_checksum(slip) or warned
 
-    assert passed <= count / 1_000  # EIP-55 misses one typo in some thousands
+    assert passed <= count / 1_000  # EIP-55 misses about one typo in several thousand
 
 
 def test_bulk_refuses(tmp_path):

@@ -173,7 +173,7 @@ class History:
         for entry in list(self.api.journal)[before:]:
             self.truth[entry.id] = happened
             self.requests[entry.id] = arguments
-        if name == "simulate_authorization":  # a person would look these up in the events
+        if name == "simulate_authorization":  # a person would find these ids in the events
             self.purchases += [event.payload["body"]["id"] for event in sandbox.events(kind="transaction.created")[-1:]]
         if name == "create_payment_account" and answer is not None:
             self.accounts.append(answer.id)
@@ -225,7 +225,7 @@ def _play(seed: int, counts: Counter[tuple[str, str]]) -> list[str]:
             history.call(chance.choice(focus), chance.choice([None, None, *FAULTS]))
         if chance.random() < 0.3:
             wrong += history.wrong()
-        if chance.random() < 0.2:  # resolve as the docs show
+        if chance.random() < 0.2:  # resolve the call as the documentation shows
             for entry in history.api.journal.unknown():
                 evidence = history.api.journal.evidence(entry.id)
                 if evidence.outcome is not None:
@@ -285,7 +285,7 @@ def test_the_recipe_agrees_with_the_books(name: str, fault: str) -> None:
         known = len(api.journal)
         history.call(name, fault)
         entry = list(api.journal)[known]
-        if isinstance(history.error, wb.OutcomeUnknown):  # includes completed calls with unreadable answers
+        if isinstance(history.error, wb.OutcomeUnknown):  # also raised for completed calls with unreadable answers
             exec(_recipe(), {"api": api, "wb": wb, "error": history.error})
         resolved = api.journal[entry.id].final_outcome
 
@@ -322,7 +322,7 @@ def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) 
     with wb.Client(base_url=sandbox.base_url, api_key=key, transport=sandbox.transport(), journal=False) as other:
         other.simulate_authorization(**purchase)
     with opened() as api:
-        deliver(api)  # earlier purchases of another program
+        deliver(api)  # these purchases were sent earlier by another program
         first = unknown(api, "lost")
         assert (api.journal.evidence(first).verdict, api.journal.evidence(first).outcome) == ("not_found", None)
         deliver(api)

@@ -50,7 +50,7 @@ Fault = Callable[[httpx.Request, Answer], httpx.Response]
 
 def before(error: BaseException) -> Fault:
     def fault(_: httpx.Request, __: Answer) -> httpx.Response:
-        raise error.with_traceback(None)  # drop the earlier traceback: the error is raised repeatedly
+        raise error.with_traceback(None)  # drop the earlier traceback, since the same error object is raised repeatedly
 
     return fault
 
@@ -243,7 +243,7 @@ def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
     sent = rig.network.sent
     result, end, effects = rig.call(name, arguments)
 
-    # A request that provably was not sent is retried, so a single such fault stays invisible.
+    # The client retries a request that provably was not sent, so the caller does not see a single such fault.
     recovered = once and expected == {Outcome.NOT_SENT}
     assert end in ({Outcome.DONE} if recovered else expected)
     assert agrees(result, end, effects), (result, end, effects)
@@ -355,7 +355,7 @@ def test_reads_go_on_after_faults() -> None:
     """A read that meets each fault once has its answer all the same, unless the service itself fails."""
     for fault, (broken, _) in FAULTS.items():
         if "interrupt" in fault or "refusal" in fault or "unreadable" in fault or "shape" in fault:
-            continue  # a read is not retried after these
+            continue  # the client does not retry a read after these faults
         rig = Rig()
         rig.network.fault = broken
         with contextlib.suppress(ServiceFailure):

@@ -27,9 +27,9 @@ class Model:
         self.rig = Rig()
         self.truth: dict[str, int] = {}  # number of effects by attempt
         self.ends: dict[str, Outcome] = {}
-        self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls with an unknown, unresolved outcome
+        self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls whose outcome is unknown and was not resolved
         self.first_name: str | None = None
-        self.entries: list[Any] = []  # journal entries after the last step that could change them
+        self.entries: list[Any] = []  # journal entries as read after the last step that could change them
 
     def _read(self) -> list[Any]:
         self.entries = list(self.rig.client.journal)

@@ -309,7 +309,7 @@ def test_slow_servers_meet_the_deadline(call: Caller, head: bytes, error: type[E
 
     assert isinstance(result, error)
     assert ends(client) == [end]
-    assert took < 20  # without a limit the call would last an hour
+    assert took < 20  # without a time limit the call would last an hour
 
 
 @pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect"])

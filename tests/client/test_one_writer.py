@@ -39,7 +39,7 @@ def _sent(operation: Operation[..., Any], send: Any) -> tuple[dict[str, Any], di
     with client.responses() as responses:
         with pytest.raises(wb.WorkbenchError), warnings.catch_warnings(action="ignore"):
             send(api)
-        is_recorded = operation.name in SCRIPTED  # recordings have no signatures
+        is_recorded = operation.name in SCRIPTED  # withdrawal signatures are never recorded
         recorded = json.loads(lines_of(responses)) if is_recorded else {}
     sent = service.requests[0]
     return *_read(operation, sent.url.raw_path.decode(), sent.content), client, recorded

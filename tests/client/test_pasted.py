@@ -69,7 +69,7 @@ def test_a_row_with_a_private_key_stops_the_plan(tmp_path: Path) -> None:
             client_on(service).simulate_authorization,
             [SALE, {**SALE, "merchant_name": "0x" + HEX}],
             progress=False,
-            rejects=tmp_path / "rejects.csv",  # not even with a rejects file
+            rejects=tmp_path / "rejects.csv",  # the run is refused even if a rejects file is given
         )
 
     assert 0 == service.count

@@ -53,13 +53,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("update_ubo", {"national_id": "000-12-3456", "country_of_issue": "US"}, "national_id"),
     ("update_ubo", {"national_id": "12345678", "country_of_issue": "US"}, "national_id"),
     ("update_ubo", {"country_of_issue": "USA"}, "country_of_issue"),
-    # one owner of a payment account
+    # a payment account has exactly one owner
     ("create_payment_account", {"company_id": CARD}, "Provide either user_id or company_id"),
     ("create_payment_account", {"user_id": None}, "Provide either user_id or company_id"),
-    # unknown enum values are not sent
+    # enum values outside the documented list are not sent
     ("update_dispute", {"status": "accepted"}, "status"),
     ("simulate_authorization", {"decline_reason": "because"}, "decline_reason"),
-    # IP address
+    # the IP address is required
     ("create_user_application", {"ip_address": None}, "ip_address"),
     ("create_user_application", {"ip_address": "localhost"}, "ip_address"),
 ]

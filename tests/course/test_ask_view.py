@@ -32,7 +32,7 @@ def test_a_drill_is_started_from_the_list_and_answered_with_dollars() -> None:
         chooser.names.value = "read-a-card"
         chooser.start.click()
         assert len(chooser.begun.children) == 1
-        asked = view("read-a-card")  # resumes the started drill
+        asked = view("read-a-card")  # the view resumes the drill that was started
         balance = api.sandbox.balance(api.sandbox.guide()["cards"]["active"][9])
         asked.buttons["Check"].click()
         untried = asked.feedback.value
@@ -97,7 +97,7 @@ def test_a_task_is_done_from_the_panel() -> None:
         panel.answer({"do": "close form"})
         assert panel.pane is None
         assert len(_instances) == before
-        assert other.sandbox.events() != api.sandbox.events()  # the panel's session acted
+        assert other.sandbox.events() != api.sandbox.events()  # the action ran in the panel's session, not in this one
 
 
 def test_a_panel_of_a_real_service_offers_no_tasks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tests.course.wrong_tries import WRONG
 from workbench import course
 from workbench.course.task_files import EXERCISES
 
-pytestmark = pytest.mark.slow  # each test attempts an exercise in a separate world
+pytestmark = pytest.mark.slow  # each test attempts an exercise in a separate sandbox
 SOAK = pytest.mark.soak
 
 
@@ -133,7 +133,8 @@ def test_a_right_answer_with_a_further_write_is_not_done(name: str, what: str) -
     """Nothing else may change, whatever it is; the check says what."""
     code = BESIDE[what]
     if EXERCISES[name].environment == "production" and not code.startswith("api.sandbox"):
-        code = "api.sandbox.cards.unlock(GUIDE['cards']['locked'][0])"  # such calls are not armed in production
+        # these calls are not armed in production, so a control takes their part
+        code = "api.sandbox.cards.unlock(GUIDE['cards']['locked'][0])"
     with scene(name) as names:
         names["GUIDE"] = names["api"].sandbox.guide()
         attempt(EXERCISES[name].answer, names)

@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a folder of the test's own."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     course.begin("01")
-    wb.connect(seed=SEED).close()  # so that the latest session does not belong to an earlier test's class
+    wb.connect(seed=SEED).close()  # without this, the latest session could belong to the class of an earlier test
     return tmp_path
 
 

@@ -39,7 +39,8 @@ def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> N
 
     wanted = {path: one for path, one in leaves(OPERATIONS[name].request) if not isinstance(one.kind, Nested)}
     assert set(wanted) == set(made.view.inputs.fields)
-    assert all(field.box for field in made.view.inputs.fields.values())  # also creates the hidden ones
+    # reading `box` also creates the boxes of hidden fields
+    assert all(field.box for field in made.view.inputs.fields.values())
     made.view.refresh()
     for path, one in wanted.items():
         said = f"{made.view.inputs.fields[path].label} {note(made, path)}".lower()
@@ -708,7 +709,7 @@ def test_a_key_stroke_annotates_what_changed(api: Session, monkeypatch: pytest.M
     help_of = fields.help_of
 
     def counted(one: walk.Member) -> str:
-        if one.name in inputs:  # a field, not a section
+        if one.name in inputs:  # counts fields, not sections
             written.append(one.name)
         return help_of(one)
 

@@ -47,7 +47,7 @@ TAGS = frozenset(
         "h2",
         "p",
     ]
-)  # tags allowed in the workbench's HTML
+)  # HTML tags that the workbench may use
 DRAWN = frozenset({"svg", "path", "rect", "circle", "text", "details"})
 ATTRIBUTES = frozenset({"style", "class", "title", "scope", "role"})
 HOSTILE = (
@@ -157,7 +157,7 @@ class Found(HTMLParser):
         if tag == "button" and puts_in_a_cell(dict(attrs)):
             return
         if tag in DRAWN and not any(name.startswith("on") or "href" in name for name, _ in attrs):
-            return  # the state diagram; tests/rendering/test_states.py checks its content
+            return  # this is the state diagram, which tests/rendering/test_states.py checks
         self.odd += [tag] if tag not in TAGS else []
         self.odd += [f"{tag} {name}" for name, _ in attrs if name not in ATTRIBUTES]
 
@@ -256,7 +256,7 @@ def test_the_panel_names_where_it_works() -> None:
 
 def test_a_page_sets_text_as_text_alone() -> None:
     """The panel's script has no way to make markup of a text, to run one, or to ask another place for anything."""
-    text = script("file").replace('"http://www.w3.org/2000/svg"', "")  # an XML namespace
+    text = script("file").replace('"http://www.w3.org/2000/svg"', "")  # the address of the XML namespace is not a link
     ways = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser|createContextual|fetch\(|XMLHttp|import\(|WebSocket|https?://|srcdoc|\.src\b|\.href\b"
 
     assert [] == re.findall(ways, text)

@@ -69,7 +69,7 @@ ACTIONS = [
     ("payment accounts", {}, {"delete_payment_account"}),
     ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction is disputed
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction has a dispute
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
 ]  # fmt: skip
@@ -93,7 +93,7 @@ def test_a_thing_offers_what_goes_on_from_it(panel: Panel, name: str, facts: dic
 
     assert wanted == {one["do"] for one in offered}
     assert before == len(panel.sandbox.requests())
-    assert all(one.state == "closed" for one in made[:-1])  # one form is open at a time
+    assert all(one.state == "closed" for one in made[:-1])  # only one form is open at a time
 
 
 def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:
@@ -126,7 +126,7 @@ def test_a_change_is_seen_at_once(panel: Panel, api: Session) -> None:
     assert "update_user" in str([one.operation for one in api.journal])
     details = panel.answer({"ask": 1, "do": "details", "list": "users", "id": panel.opened[1]})
     assert len(details["requests"]) == 1
-    assert "done" == panel.form.state  # the form's answer stays
+    assert "done" == panel.form.state  # the answer of the form stays visible
     assert panel.opened[1] in panel.answer({"do": "rows", "list": "users", "mark": mark})["rows"]["columns"][1]["of"]
 
 
@@ -200,7 +200,8 @@ def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
 
 def test_production_offers_no_simulation_and_asks() -> None:
     """What exists in a sandbox alone is not offered; what has an effect waits for arming."""
-    importlib.import_module("workbench.course.learner")  # panels of sandboxes offer the tasks of the course
+    # importing it makes panels of sandboxes offer the tasks of the course
+    importlib.import_module("workbench.course.learner")
     with wb.connect(seed=7, environment="production") as live:
         panel = browse(live)
         shown = panel.answer({"do": "rows", "list": "transactions"})

@@ -43,7 +43,7 @@ LISTS = (
 def answered(panel: Panel, do: str, **more: Any) -> dict[str, Any]:
     """Return the kernel's answer to a message of the page."""
     answer = panel.answer({"ask": 1, "do": do, **more})
-    assert json.loads(json.dumps(answer)) == answer  # plain values
+    assert json.loads(json.dumps(answer)) == answer  # the answer contains only JSON values
     return answer
 
 

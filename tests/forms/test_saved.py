@@ -45,7 +45,7 @@ def elsewhere(notebook: Any) -> str:
 @pytest.mark.notebook
 def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted values stand in no output and in no widget's state of a notebook that nbclient ran and stored."""
-    import nbformat  # takes a second to import, and only this test needs it
+    import nbformat  # the import takes a second, and only this test needs it
     from nbclient import NotebookClient
 
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))

@@ -75,7 +75,7 @@ def carry_out(command: list[str], app: Path, environment: Path) -> None:
         assert "--no-build-isolation" in command
         environments.install(environment / "bin" / "python", ".", "--no-build-isolation", cwd=app)
     else:
-        assert command[0] in ("useradd", "install")  # creates a user or a folder in the container
+        assert command[0] in ("useradd", "install")  # the step creates a user or a folder in the container
 
 
 @contextmanager

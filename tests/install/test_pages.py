@@ -13,7 +13,9 @@ from tests import environments
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 ROOT = environments.ROOT
-NEEDS = re.compile(r"^Needs (?:only the base install|the extra `(\w+)`)\.", re.MULTILINE)
+NEEDS = re.compile(
+    r"^(?:The|This|These) (?:page|examples?) needs? (?:only the base installation|the extra `(\w+)`)\.", re.MULTILINE
+)
 PAGES = {
     str(path.relative_to(ROOT)): found[1] or ""
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

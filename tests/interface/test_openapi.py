@@ -57,7 +57,7 @@ def schemas(value: Any, inside: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 @pytest.mark.slow
 def test_the_document_is_valid() -> None:
     """A validator that we did not write finds nothing wrong; neither with other wire names."""
-    from openapi_spec_validator import OpenAPIV31SpecValidator  # takes a second to import, and only this test needs it
+    from openapi_spec_validator import OpenAPIV31SpecValidator  # the import takes a second, and only this test needs it
 
     renamed = document({"simulate_authorization.decline_reason": "declinedBecause"}, "https://example.org/v1")
 

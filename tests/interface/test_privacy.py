@@ -18,7 +18,7 @@ from workbench.service.interface import contracts, events, people, table, transa
 from workbench.service.interface.convert import converter
 from workbench.service.interface.examples import example
 
-# Secret and personal fields; all other fields are open.
+# Secret and personal fields. All other fields are public.
 SECRETS = {
     contracts.Signature: "data salt",
     contracts.WithdrawalSignature: "parameters",

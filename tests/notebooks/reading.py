@@ -53,16 +53,16 @@ class Executed:
     errors: tuple[str, ...]
     seconds: tuple[float, ...]
     widgets: Any
-    strays: str  # attempts to reach another machine
-    kept: str  # content of the state folder
+    strays: str  # attempts to connect to another machine
+    kept: str  # text of the files in the state folder
     history: bytes  # content of IPython's history
-    bare: tuple[str, ...]  # cells that display a widget without static HTML
-    sections: tuple[tuple[str, str], ...]  # text, and code with its outputs, by heading
+    bare: tuple[str, ...]  # number of cells that display a widget without static HTML
+    sections: tuple[tuple[str, str], ...]  # text, and code with outputs, by heading
 
 
 def execute(path: Path, folder: Path, **variables: str) -> Executed:
     """Run all cells of a notebook in a clean kernel, in a folder of its own, with variables of the environment."""
-    import nbformat  # takes a second to import, and only this function needs it
+    import nbformat  # the import takes a second, and only this function needs it
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
@@ -83,7 +83,7 @@ def execute(path: Path, folder: Path, **variables: str) -> Executed:
         timeout=60,
         kernel_name="python3",
         allow_errors=True,
-        coalesce_streams=True,  # a kernel's flushes depend on the machine's load
+        coalesce_streams=True,  # a kernel flushes its output at times that depend on the load of the machine
         resources={"metadata": {"path": str(own)}},
     )
     client.execute(env=environ)

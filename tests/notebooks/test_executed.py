@@ -19,7 +19,7 @@ from workbench.course.task_files import EXERCISES
 pytestmark = pytest.mark.notebook
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
-_TWICE = ("01", "22")  # the others in `make soak`
+_TWICE = ("01", "22")  # the other notebooks run twice in `make soak`
 Run = Callable[[Path], Executed]
 
 
@@ -78,10 +78,10 @@ def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
 
 
 _OF_THE_FIELD = {
-    "05": ["000123456"],  # from a cell before the planted people
-    "06": ["25"],  # minimum share of an owner, in percent
+    "05": ["000123456"],  # a cell uses this number before the planted people exist
+    "06": ["25"],  # minimum percentage that an owner holds
     "08": ["100"],  # maximum items per page
-    "11": ["1,000,000", "100"],  # native units per token, cents per dollar
+    "11": ["1,000,000", "100"],  # native units per token, and cents per dollar
 }
 
 

@@ -76,7 +76,7 @@ def plain(value: Any) -> Any:
         return [plain(inner) for inner in value]
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, Decimal):  # a decimal number in the sandbox's log
+    if isinstance(value, Decimal):  # the log of the sandbox contains decimal numbers
         return float(value)
     if isinstance(value, date | UUID):
         value = str(value).replace(" ", "T")

@@ -13,7 +13,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.screens.panel.panel import Panel
 from workbench.service.rendering import money
 
-assert engine  # a fixture
+assert engine  # pytest uses it as a fixture
 ACTIONS = (
     "buy",
     "decline",
@@ -125,7 +125,7 @@ def reported(api: wb.Session, panel: Panel) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=settings.default.max_examples // 3)  # seconds each
+@settings(deadline=None, max_examples=settings.default.max_examples // 3)  # each example takes seconds
 @given(steps=STEPS)
 def test_tiles_are_the_reports(steps: Any) -> None:
     """Tiles that follow the changes show what the reports of a history show that is read now, and its days."""

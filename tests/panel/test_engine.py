@@ -18,7 +18,7 @@ from workbench.screens.panel.listing import MOST, Listing, changes, packed
 from workbench.service import rendering
 from workbench.service.rendering.text import guarded
 
-assert engine  # a fixture
+assert engine  # pytest uses it as a fixture
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
 COLUMNS = (
     Column("id", "id"), Column("amount_cents", "money"), Column("currency", "hidden"), Column("merchant_name"),
@@ -146,7 +146,7 @@ def test_changes_make_the_rows_of_now(engine: Engine, before: Any, after: Any, d
     assert shown["places"] == [*range(len(later))]
     assert {line["id"] for line in shown["lines"] if line["fresh"]} == {key for key in later if key.startswith("new")}
     same = {key for key, row in zip(later, rows, strict=True) if known.get(key, "") == row}
-    assert len(change["at"]) == len(later) - len(same)  # nothing else is sent
+    assert len(change["at"]) == len(later) - len(same)  # rows that did not change are not sent
 
 
 def test_other_orders_and_labels_are_sent_anew() -> None:

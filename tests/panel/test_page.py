@@ -62,7 +62,8 @@ def test_hostile_text_is_data() -> None:
     assert not any(text in page for text in ("<img", "\u202e", "\x1b"))
     assert page.count("</script>") == 2
     assert "Content-Security-Policy" in page
-    assert {*re.findall(r"https?://[^\"]*", page)} == {"http://www.w3.org/2000/svg"}  # an XML namespace
+    # the address of the XML namespace is not a link
+    assert {*re.findall(r"https?://[^\"]*", page)} == {"http://www.w3.org/2000/svg"}
 
 
 @pytest.mark.slow
@@ -112,7 +113,7 @@ def test_a_frame_keeps_notes_and_units(tmp_path: Path) -> None:
     assert [column["kind"] for column in data["lists"][0]["columns"]] == ["money", "status", "number"]
     assert data["lists"][0]["notes"] == ["Two rows were left out."]
     assert "This table is not complete." in page
-    assert "12.34 USD" in page  # without JavaScript
+    assert "12.34 USD" in page  # the page of a browser without JavaScript
 
 
 @pytest.mark.slow

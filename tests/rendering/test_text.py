@@ -87,7 +87,8 @@ def test_deposit_address_of_a_test_chain_is_labeled():
     """Nobody sends money to a deposit address of a test chain unwarned."""
     label = "SANDBOX, do not send funds"
 
-    assert rendering.plain(contract(11155111)).count(label) == 2  # in the address and in the virtual accounts
+    # the text occurs in the address and in the virtual accounts
+    assert rendering.plain(contract(11155111)).count(label) == 2
     assert rendering.html(contract(11155111)).count(label) == 2
     assert label not in rendering.plain(contract(1))
 

@@ -87,7 +87,8 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
         again = {month: wb.history(api).filter(tz=tz).close(month, rewards=points(api)) for month in months}
         table = wb.history(api).postings()
         ledger = tmp_path / "ledger.csv"
-        table[table["net_cents"] != 0].to_csv(ledger, index=False)  # postings of an application, each with its time
+        # stands for the ledger of an application: each posting with its time
+        table[table["net_cents"] != 0].to_csv(ledger, index=False)
         statements = {
             month: wb.history(api).filter(tz=tz).close(month, ledger=ledger).frames["Reconciliation"]
             for month in months
@@ -381,7 +382,8 @@ def test_libreoffice_opens_the_workbook(made: Any, locale: str, separators: str,
     profile.parent.mkdir(parents=True)
     profile.write_text(PROFILE.format(locale))
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    shown = "csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true,false,false,false,-1"  # every sheet
+    # this filter converts every sheet
+    shown = "csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true,false,false,false,-1"
     command = ["soffice", "--headless", f"-env:UserInstallation=file://{tmp_path}/profile", "--convert-to", shown]
     command += ["--outdir", str(tmp_path), str(workbook)]
     subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)

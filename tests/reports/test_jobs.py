@@ -4,7 +4,7 @@ import pytest
 
 from tests.reports.jobs import HEADING, JOBS, PAGE, SCOPES, Case, run
 
-COSTLY = "Every number of a report from its explanation"  # tried in tests/reports/test_explanations.py
+COSTLY = "Every number of a report from its explanation"  # tests/reports/test_explanations.py runs this job
 
 
 def test_the_page_lists_every_job() -> None:

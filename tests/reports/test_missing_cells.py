@@ -74,7 +74,7 @@ def test_a_cell_of_each_column_may_be_missing(kind: str) -> None:
     marks = source.attrs
     for place, name in enumerate(source.columns):
         if kind == "records" and name in {"kind", "authorized", "held", "settled", "refunded"}:
-            continue  # is refused, see below
+            continue  # reports refuse a missing cell in these columns, as a test below shows
         cells = source[name].astype(object)
         cells.iloc[len(source) - 1 - place] = None
         source[name] = cells.astype("Int64" if source[name].dtype == "int64" else source[name].dtype)

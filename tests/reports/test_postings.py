@@ -34,7 +34,8 @@ def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[s
         table = wb.history(api).roll_forward("day")
 
     moved = {name: sum(getattr(now, name) for now in balances) for name in ("held", "posted", "refunded")}
-    moved["refunded"] -= sum(entry["refunded_cents"] for entry in table.attrs["left_out"])  # for records without events
+    # refunds of records without events have no posting
+    moved["refunded"] -= sum(entry["refunded_cents"] for entry in table.attrs["left_out"])
     assert moved["held"] == (table["closing_cents"].iloc[-1] if len(table) else 0)
     assert moved["posted"] - moved["refunded"] == table["net_cents"].sum()
     assert (

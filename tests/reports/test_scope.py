@@ -61,7 +61,7 @@ def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
     assert "2 transactions began before the source" in notes
     assert wb.history(table).approvals(freq=None)[["authorizations", "approved"]].values.tolist() == [[2, 1]]
     assert wb.history(table).funnel()["amount_cents"].tolist() == [5_700, 5_000, 5_000, 0, 5_000]
-    assert wb.history(table).spend()["net_cents"].tolist() == [14_000 - 99_999]  # only movements in the log
+    assert wb.history(table).spend()["net_cents"].tolist() == [14_000 - 99_999]  # the log contains no earlier movements
     assert wb.history(log).postings()["net_cents"].sum() == 14_000 - 99_999
 
 
@@ -215,7 +215,7 @@ def test_anomalies_are_listed_and_counted() -> None:
     assert (amounts["above"], amounts["refunded"], amounts["old"]) == (300, 50, 70)
     assert "Left out, event of an unknown kind: 1." in wb.history(log).transactions().attrs["notes"]
     assert len(wb.history(plain).anomalies()) == 0
-    assert len(wb.history([*plain, *plain]).anomalies()) == 0  # duplicate deliveries
+    assert len(wb.history([*plain, *plain]).anomalies()) == 0  # the log contains duplicate deliveries
     busy = [*(one for number in range(60) for one in bought(f"q{number}", 1, number / 60)), *bought("z", 1, 4, 0)]
     assert wb.history(busy).anomalies()["anomaly"].tolist() == ["no event for days"]
 

@@ -167,7 +167,7 @@ STATUS = {
     "applicationReason?": text(),
 }
 
-# A member with `?` may be missing; one without is present in every answer. Source: Resources and their fields; Events.
+# A member without `?` is present in every answer. Source: Resources and their fields; Events.
 SHAPES: dict[str, dict[str, Callable[[Any], bool]]] = {
     "IssuingContract": {
         "id": is_uuid,
@@ -429,7 +429,7 @@ def plain_user(api: Api) -> str:
 ETHEREUM = "0x52908400098527886E0F7030069857D2E4169EE7"
 SOLANA_ADDRESS = "4Nd1mYw4bS9JdDg1x9wZ5cVnYAQCm2bnM7ZsGQpXzL6R"
 
-# place, member, accepted values, rejected values. Source: Endpoints; Limits.
+# Section, call, member, accepted values, rejected values. Source: Endpoints; Limits.
 BOUNDS: list[tuple[str, Callable[..., Callable[[Api], Answer]], str, list[Any], list[Any]]] = []
 
 
@@ -557,7 +557,7 @@ def said(answer: Answer) -> tuple[int, str, str]:
 
 
 UNAUTHORIZED = (401, "Unauthorized", "Invalid or missing API key")
-ON_DEMAND = {  # operation: status, error, message. Source: Errors; the errors of each operation.
+ON_DEMAND = {  # Operation: status, error, message. Source: Errors; the errors of each operation.
     "1": [
         (403, "ForbiddenError", "Forbidden"),
         (404, "NotFoundError", "Team not found"),
@@ -580,7 +580,7 @@ NAMES_OF = {"1": "list_contracts", "6": "create_payment_account", "7": "delete_p
 
 def on_demand(number: str, wanted: tuple[int, str, str]) -> Callable[[Api], bool]:
     def holds(api: Api) -> bool:
-        if wanted[0] == 400:  # answer to an invalid request
+        if wanted[0] == 400:  # the answer to an invalid request
             return said(api.pay_to(userId=api.user, bank={"routingNumber": "12"})) == wanted
         api.sandbox.add_fault("status", of=NAMES_OF[number], status=wanted[0])
         return said(route(api, number)) == wanted
@@ -797,7 +797,7 @@ def not_small(api: Api) -> bool:
     try:
         api.sandbox.deposit(amount="2.00")
     except ValueError:
-        return True  # the control accepts small deposits only, and raises otherwise
+        return True  # the control accepts only small deposits; for larger amounts it raises an error
     return "microDeposit.received" not in api.kinds(since=start)
 
 

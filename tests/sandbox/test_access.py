@@ -81,7 +81,7 @@ def test_a_key_can_have_no_team(sandbox):
 
 
 def test_the_role_is_looked_at_before_the_query(sandbox):
-    """Order of checks: key, role, body, then the record."""
+    """Order of checks: the key, then the role, the body and the record."""
     assert Api(sandbox, "read only").sign(amount="nonsense").status == 403
 
 

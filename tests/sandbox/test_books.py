@@ -47,7 +47,7 @@ class Handler:
         update = spend.get("authorizationUpdateAmount", 0)
         match event["action"], spend["status"]:
             case "requested", "pending":
-                return  # not decided yet
+                return  # the service has not decided on the authorization
             case "created", "pending":
                 self._hold(account, key, spend["amount"])
             case "created", "declined":
@@ -99,7 +99,7 @@ def traffic(api: Api, dice: random.Random) -> None:
             assert api.settle(transaction, amount=cents).status == 200
             posted.append((transaction, cents))
         for transaction, cents in dice.sample(posted, len(posted) // 20):
-            api.refund(transaction, amount=dice.randrange(1, cents + 1))  # may exceed the remaining amount
+            api.refund(transaction, amount=dice.randrange(1, cents + 1))  # the refund may exceed the remaining amount
         api.sandbox.advance(days=1)
 
 

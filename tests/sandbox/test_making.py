@@ -83,7 +83,7 @@ def test_points_are_redeemed_as_far_as_they_are_minted(api):
     assert api.sandbox.redeem(user, 25, "PENDING").left == left - 25
     assert api.sandbox.redeem(user, 25, "FAILED").left == left - 25
     items = api.call("GET", "/issuing/rewards/activity", userId=user, type="redeemed").body["items"]
-    assert ("10", "COMPLETED") == (items[0]["points"], items[0]["status"])  # the list hides the other two
+    assert ("10", "COMPLETED") == (items[0]["points"], items[0]["status"])  # the list hides the other two redemptions
     with pytest.raises(BadRequest, match="minted points"):
         api.sandbox.redeem(user, left)
 

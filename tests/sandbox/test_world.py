@@ -155,7 +155,7 @@ def test_a_sandbox_is_made_quickly():
     """Well under a second of processor time; the smallest of a few tries, so that a busy machine does not count."""
     Sandbox()
     took = []
-    for seed in range(5001, 5006):  # different seeds, since a world is cached by seed
+    for seed in range(5001, 5006):  # the initial state is cached by seed, so each try uses another seed
         start = time.thread_time()
         Sandbox(seed)
         took.append(time.thread_time() - start)

@@ -14,7 +14,7 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 from workbench.service.interface.vocabulary import DeclineReason, EventApplicationStatus
 
-pytestmark = pytest.mark.slow  # runs each sequence in every way
+pytestmark = pytest.mark.slow  # each sequence runs in every way
 
 PROFILES = ("documented", "observed")
 BASES = {profile: Sandbox(seed=3, behavior=profile) for profile in PROFILES}

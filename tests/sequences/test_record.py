@@ -67,9 +67,9 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
     name = stopped.steps[-1].step.name
     if after and name == "authorize":
         whole = run(api, STORY, path=path, resolved={name: "done"})
-        assert whole["settle"].outcome == "blocked"  # no id was received, and none is invented
+        assert whole["settle"].outcome == "blocked"  # without a response the id is unknown, and none may be invented
         return
-    done = after and name != "too much"  # that call is refused, so it may be sent again
+    done = after and name != "too much"  # the service refuses "too much", so that call may be sent again
     whole = run(api, STORY, path=path, resolved={name: "done" if done else "not_sent"})
     assert whole.ledger().total() == {"available": 0, "held": 0, "posted": 2500, "refunded": 2500}
     balance = api.sandbox.balance(card)

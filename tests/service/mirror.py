@@ -19,7 +19,8 @@ from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
 
-_OWN = frozenset({"advance", "requests"})  # the clock is mirrored below; requests differ by sandbox
+# the clock is mirrored below, and the logs of requests differ between the two sandboxes
+_OWN = frozenset({"advance", "requests"})
 
 
 class Served:
@@ -48,7 +49,7 @@ class Served:
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return what the twin answers."""
-        self.connection.close()  # the server may have closed an idle connection; the next request reopens it
+        self.connection.close()  # the server may have closed an idle connection, which the next request reopens
         self.connection.request(method, target, body or None, headers)
         answer = self.connection.getresponse()
         said = {
@@ -89,7 +90,7 @@ class Mirrored(Sandbox):
     def _handle(self, request: Request) -> Response:
         """Answer as the twin does."""
         if threading.current_thread() is not threading.main_thread():
-            self._alone = True  # concurrent calls have no order for the twin to follow
+            self._alone = True  # the twin cannot follow concurrent calls, because their order is unknown
         here = super()._handle(request)
         target = request.path + (f"?{request.query}" if request.query else "")
         if (
@@ -98,7 +99,7 @@ class Mirrored(Sandbox):
             or " " in target
             or not (target.isprintable() and request.method.isupper())
         ):
-            return here  # concurrent, or not sendable by HTTP
+            return here  # the request is concurrent, or cannot be sent over HTTP
         status, headers, body = self._twin.ask(request.method, target, dict(request.headers), request.body)
 
         assert (status, body) == (here.status, b"" if request.method == "HEAD" else here.body)
@@ -120,7 +121,7 @@ class Mirrored(Sandbox):
         def both(*args: Any, **kwargs: Any) -> Any:
             try:
                 arguments = CONTROLS[name].signature.bind(self, *args, **kwargs).arguments
-            except TypeError:  # the control reports the problem
+            except TypeError:  # the call of the control reports the problem
                 return control(*args, **kwargs)
             arguments.pop("self")
             if "api_key" in CONTROLS[name].signature.parameters:
@@ -131,7 +132,7 @@ class Mirrored(Sandbox):
                 there = self._control(name, arguments)
             said = json.loads(json.dumps(to_json(here)))
             if name == "guide":
-                said["base_url"] = there["base_url"]  # base URLs differ
+                said["base_url"] = there["base_url"]  # the two base URLs differ
             assert said == there
             return here
 

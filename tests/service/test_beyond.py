@@ -188,7 +188,7 @@ def test_a_shared_sandbox_has_keys_of_its_own() -> None:
             assert other.list_contracts() == api.list_contracts()
             assert other.sandbox.events() is not None
             assert other.sandbox.guide(api_key=there["full"])["api_keys"] == there
-        assert api.list_contracts()  # this process's session still works
+        assert api.list_contracts()  # the session of this process still works
 
 
 def test_a_shared_sandbox_keeps_random_keys() -> None:

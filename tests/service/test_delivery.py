@@ -74,7 +74,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def review(sandbox: Sandbox, *statuses: str) -> None:
     """Move the application of one user through some statuses."""
-    user = sandbox.records("user")[32]["id"]  # initially exempt
+    user = sandbox.records("user")[32]["id"]  # this user is initially exempt from review
     for status in statuses:
         sandbox.review(user, status)
 

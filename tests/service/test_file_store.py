@@ -131,7 +131,7 @@ def test_what_was_used_last_is_in_memory(tmp_path: Path) -> None:
     store.close()
 
     assert numbers == list(range(2_000))
-    assert grown < 300_000  # bytes, for 2 MB of values
+    assert grown < 300_000  # maximum growth in bytes, for 2 MB of values
 
 
 def test_fork_is_independent(tmp_path: Path) -> None:

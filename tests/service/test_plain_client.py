@@ -137,7 +137,8 @@ def test_all_twelve_operations(plain: Plain) -> None:
     applied = call("POST", "/issuing/applications/user", PERSON)
     rewards = call("GET", "/issuing/rewards/activity", userId=guide["rewards_users"][0]["id"], limit=3)
 
-    served = {one["id"] for one in guide["contracts"] if one["chain_id"] != 1501}  # Stellar needs behavior observed
+    # the sandbox lists Stellar contracts only with observed behavior
+    served = {one["id"] for one in guide["contracts"] if one["chain_id"] != 1501}
     assert {one["id"] for one in contracts} == served
     assert (signature["status"], set(signature["signature"])) == ("ready", {"data", "salt"})
     assert (held["status"], partly["status"]) == ("authorized", "authorized")

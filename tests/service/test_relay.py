@@ -68,7 +68,7 @@ def test_a_client_posts_only_to_urls_of_its_own_machine_that_it_registered() -> 
         ]
         if len(asked) == 3:
             ended.set()
-            raise RuntimeError  # as if the client were closed
+            raise RuntimeError  # simulates a closed client
         return {"deliveries": deliveries if len(asked) == 2 else []}
 
     client = RelayClient(ask)

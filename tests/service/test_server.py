@@ -177,7 +177,7 @@ def test_addresses_follow_the_caller(forwarded: bool, prefix: str) -> None:
     assert get("/openapi.json")["servers"] == [{"url": f"{outer}/v1"}]
     assert get("/openapi.json")["externalDocs"]["url"] == f"{scheme}://sandbox.example{outer}/_sandbox/openapi.json"
     assert get("/_sandbox/openapi.json")["servers"] == [{"url": f"{outer}/_sandbox"}]
-    assert ("api_keys" in get("/_sandbox/guide")) is not forwarded  # behind a proxy no client counts as local
+    assert ("api_keys" in get("/_sandbox/guide")) is not forwarded  # no client of a proxy counts as local
 
 
 @pytest.mark.slow

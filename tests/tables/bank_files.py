@@ -41,14 +41,14 @@ class Style:
     mark: str = "-"
     decimal: str = "."
     thousands: str = ""
-    negative: str = "minus"  # "minus", "trailing", "brackets"
+    negative: str = "minus"  # "minus", "trailing" or "brackets"
     currency: str = ""
     separator: str = ","
     encoding: str = "utf-8"
     titles: int = 0
     blank: bool = False
     total: bool = False
-    declared: bool = False  # a line `sep=;`
+    declared: bool = False  # whether the file begins with a line `sep=;`
     line: str = "\r\n"
 
 

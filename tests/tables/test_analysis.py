@@ -15,7 +15,7 @@ import pytest
 import workbench as wb
 from workbench.base.errors import UsageError
 
-pytestmark = pytest.mark.slow  # on a seeded history
+pytestmark = pytest.mark.slow  # the tests use a seeded history
 
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -152,7 +152,8 @@ def test_monthly_changes(world: Any) -> None:
                 sums[one["merchant_name"]] += cents * (1 if month == 2 else -1)
 
     over = frame.copy()
-    over.attrs = {**frame.attrs, "until": "2026-03-10T00:00:00+00:00"}  # a month that runs is compared with a part
+    # the current month is compared with the same part of the month before
+    over.attrs = {**frame.attrs, "until": "2026-03-10T00:00:00+00:00"}
     made = wb.history(over).filter("2026-02", tz="America/New_York").changes()
     assert {
         name: change for name, change in zip(made["merchant_name"], made["change_cents"], strict=True) if change
@@ -321,7 +322,7 @@ def test_records_without_a_category_are_other(world: Any) -> None:
     _, frame, books = world
     own = wb.history(books).transactions().set_index("transaction_id")["merchant_category"]
     events = frame[frame["transaction_id"].isin(own.index)]
-    refunds = frame[~frame["transaction_id"].isin(own.index)]  # in events, refunds are separate transactions
+    refunds = frame[~frame["transaction_id"].isin(own.index)]  # the events show refunds as separate transactions
 
     assert own.to_dict() == events.set_index("transaction_id")["merchant_category"].to_dict()
     assert refunds["refunded_cents"].sum() == refunds["refunded_cents"].abs().sum() == -refunds["net_cents"].sum()

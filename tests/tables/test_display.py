@@ -45,7 +45,7 @@ def test_amounts_ids_and_missing_values_are_written_for_people(shell: Any, trans
         assert f"{net / 100:,.2f} USD" in written
         assert "NaT" not in written
     assert f'title="{first}"' in html
-    assert f">{first}</span>" in html  # complete, to be copied
+    assert f">{first}</span>" in html  # the row is complete, so that it can be copied
     assert first[:8] in text
     assert first not in text
     assert (dict(frame.dtypes), dict(frame.attrs)) == (dtypes, attrs)
@@ -115,6 +115,6 @@ def test_other_frames_are_shown_by_pandas(shell: Any) -> None:
 def test_settings_of_pandas_hold(shell: Any, transactions: pd.DataFrame) -> None:
     many = pd.concat([transactions] * 9, ignore_index=True)
     with pd.option_context("display.max_rows", 6, "display.min_rows", 4):
-        assert shown(shell, many)[0].count("<tr") == 1 + 4 + 1  # header, 4 rows, and a row of dots
+        assert shown(shell, many)[0].count("<tr") == 1 + 4 + 1  # the header, 4 rows, and a row of dots
     with pd.option_context("display.notebook_repr_html", False):
         assert "text/html" not in shell.display_formatter.format(transactions)[0]

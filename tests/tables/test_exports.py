@@ -254,7 +254,7 @@ def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
         frame = wb.history(api).transactions()
     to_file(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the last one: cells as displayed
+    shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the last value exports cells as displayed
     command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(tmp_path / "a.xlsx")]
     subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)
     read = pd.read_csv(tmp_path / "a.csv", dtype=str)

@@ -45,7 +45,8 @@ def held(frame: pd.DataFrame) -> str:
 
 @each(
     "cls",
-    [cls for cls in dict.fromkeys(records()) if cls is not transactions.RewardsActivity],  # a page is a list of items
+    # a page is not a row, but a list of items
+    [cls for cls in dict.fromkeys(records()) if cls is not transactions.RewardsActivity],
     ids=lambda cls: cls.__name__,
 )
 def test_every_record_has_columns(cls: type[Any]) -> None:

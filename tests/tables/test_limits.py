@@ -52,7 +52,7 @@ def test_a_small_parquet_file_with_a_large_table_is_refused(bomb: str, tmp_path:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UsageError, match=limit):
         wb.read_table(path, max_size=50_000_000)
-    if bomb != "repeated text":  # 60 MB are below the limit of the other readers
+    if bomb != "repeated text":  # the repeated text has 60 MB, which is below the limit of the other readers
         with pytest.raises(UsageError, match=limit):
             raw_bodies(path)
         with pytest.raises(UsageError, match=limit):

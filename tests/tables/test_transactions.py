@@ -61,7 +61,7 @@ def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[st
         shuffled = [*api.inbox.events(), *api.inbox.events()]
         random.Random(seed).shuffle(shuffled)
 
-        for source, start in ((api, 0), (shuffled, 1)):  # a session includes its stored transactions
+        for source, start in ((api, 0), (shuffled, 1)):  # the source of a session includes its stored transactions
             frame = wb.history(source).transactions()
             sums = frame.groupby("card_id")[MONEY].sum()
             for card in cards:

@@ -81,7 +81,7 @@ def test_a_merge_says_that_completeness_is_unknown(transactions: pd.DataFrame, t
     assert UNKNOWN in wb.history(merged).changes().attrs["notes"]
     assert "net_cents" in merged
     wb.to_file(pd.DataFrame({"a": [1]}), tmp_path / "b.csv")
-    assert not (tmp_path / "b.csv.notes.txt").exists()  # a frame from elsewhere has no notes
+    assert not (tmp_path / "b.csv.notes.txt").exists()  # a frame that the workbench did not create has no notes
 
 
 @pytest.mark.slow

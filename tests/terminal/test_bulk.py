@@ -91,7 +91,7 @@ def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
     ended = wb("bulk", "run", "create_user_application", path)
 
     assert ended.code == 2
-    assert "row 3, email" in ended.err  # the line number of an editor
+    assert "row 3, email" in ended.err  # the line number that an editor shows
     assert json.loads(wb("events", "list", "-o", "json").out) == []
 
 

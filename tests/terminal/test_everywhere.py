@@ -24,7 +24,7 @@ ENDLESS = {
     ("events", "tail"),
     ("sandbox", "serve"),
     ("course", "serve"),
-}  # they run until stopped; see their own tests
+}  # these commands run until they are stopped; their own tests cover them
 APP = make_app()
 COMMANDS = [
     *((noun,) for noun, verbs in commands.COMMANDS.items() if "" in verbs),

@@ -64,9 +64,9 @@ def test_an_operation_has_an_option_for_each_argument(wb, name):
     ended = wb(*command_of(OPERATIONS[name]), "--help")
 
     assert ended.code == 0
-    words = "".join(ended.out.split())  # the help wraps long names and texts
+    words = "".join(ended.out.split())  # the help text wraps long names and texts
     for path, member in option_members(OPERATIONS[name].request):
-        assert path.replace("_", "-") in ended.out  # in one line, for searching and copying
+        assert path.replace("_", "-") in ended.out  # a single line can be searched and copied
         assert "".join(member.about.doc.split()[:2]) in words
         if member.about.assumed:
             assert "[assumed]:" in words

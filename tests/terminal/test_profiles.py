@@ -213,7 +213,8 @@ WITHDRAWAL = [
 def test_what_cannot_be_undone_is_typed(own_state, tokens, says, types):
     """Armed or not, a deletion and a withdrawal in production ask for a typed word; a wrong one sends nothing."""
     armed(own_state)
-    for word, code in ((types, 6), ("yes", 2)):  # 6: connection refused, so the request was not sent
+    # exit status 6 means that the connection was refused and the request was not sent
+    for word, code in ((types, 6), ("yes", 2)):
         child = spawn(*tokens, "--profile", "here", "--live")
         child.expect_exact(says)
         child.expect_exact(f"Type {types} to continue: ")
@@ -281,4 +282,4 @@ def test_a_new_sandbox_is_new_whatever_the_environment_says(wb, monkeypatch):
     monkeypatch.setenv("WORKBENCH_PROFILE", "here")
 
     assert wb("contracts", "list", "--fresh").code == 0
-    assert wb("contracts", "list").code == 2  # an unconfirmed production profile
+    assert wb("contracts", "list").code == 2  # the production profile was not confirmed

@@ -45,7 +45,7 @@ def test_width_of_the_terminal_is_kept(columns):
     """Help fits a narrow terminal."""
     child = pexpect.spawn(
         sys.executable, ["-m", "workbench", "--help"], cwd=ROOT, timeout=60, dimensions=(50, columns), encoding="utf-8",
-        env=dict(os.environ),  # explicit: readline adds COLUMNS to an inherited environment
+        env=dict(os.environ),  # set explicitly, because readline adds COLUMNS to an inherited environment
     )  # fmt: skip
     lines = [re.sub(r"\x1b\[\d+m", "", line) for line in child.read().splitlines()]
     child.close()

@@ -78,7 +78,7 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
             key = re.search(r"trainer key: (\S+)", process.stderr.readline())[1]
             assert httpx.get(f"{url}/board/data", headers={"trainer-key": key}).status_code == 200
             found: list[str] = []
-            while len(found) < 2:  # one code per learner
+            while len(found) < 2:  # the server prints one code per learner
                 line = process.stdout.readline()
                 assert line
                 found += re.findall(r"\b[a-z]+-\w{4}-\w{4}\b", line)
@@ -98,7 +98,7 @@ def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
     took = []
     for number in range(40):
         served = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(tmp_path), "--learners", "30"]
-        ignored = number % 4 == 3  # SIGINT is ignored, as under nohup
+        ignored = number % 4 == 3  # nohup starts commands with SIGINT ignored
         with subprocess.Popen(
             served, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None,
@@ -107,7 +107,7 @@ def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
             key = re.search(r"trainer key: (\S+)", process.stderr.readline())[1]
             http.get(
                 f"{url}/board/data", headers={"trainer-key": key}
-            ).raise_for_status()  # while the connection stays open
+            ).raise_for_status()  # the connection stays open during the signal
             begun = time.monotonic()
             process.send_signal(signal.SIGTERM if number % 2 else signal.SIGINT)
             process.communicate(timeout=60)

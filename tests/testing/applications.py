@@ -63,7 +63,8 @@ class Books:
         return [row[0] for row in self.database.execute("SELECT id FROM refunds WHERE state = 'due'").fetchall()]
 
     def paid(self, transaction: str, state: str) -> None:
-        for entry in self.universe.journal.unknown():  # before the commit: afterwards no retry would resolve the call
+        # this runs before the commit, because after it no retry would resolve the call
+        for entry in self.universe.journal.unknown():
             if entry.idempotency_key == self.idempotency_key(transaction):
                 self.universe.journal.resolve(entry.id, "done" if state == "done" else "not_sent", note="sent again")
         with self.database:
@@ -103,7 +104,7 @@ class Shop(Books):
         try:
             await self.send(transaction)
         except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited):
-            pass  # recovered later
+            pass  # the application recovers later
         except wb.ApiError:
             self.paid(transaction, "refused")
         else:
@@ -369,7 +370,7 @@ class TakesUnknownAsDone(Shop):
         except (wb.NotSent, wb.errors.RateLimited):
             return
         except wb.OutcomeUnknown:
-            pass  # recovered later
+            pass  # the application recovers later
         self.paid(transaction, "done")
 
 
@@ -567,7 +568,7 @@ class Till(Books):
             try:
                 self.send(transaction)
             except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited):
-                pass  # recovered later
+                pass  # the application recovers later
             except wb.ApiError:
                 self.paid(transaction, "refused")
             else:

@@ -60,7 +60,7 @@ def pay(kind: str, folder: Path, api_key: str) -> None:
                     answer = client.post(f"{url}/{transaction}/refund", json={"amount": BONUS}, headers=headers)
                     if answer.status_code >= 300:
                         state = "due" if answer.status_code >= 500 else "refused"
-                except httpx.ConnectError:  # the universe has ended
+                except httpx.ConnectError:  # the universe has already ended
                     state = "due"
                 except httpx.HTTPError:
                     state = "unknown" if kind == "gives up" else "due"

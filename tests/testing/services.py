@@ -154,7 +154,7 @@ class Traffic:
         call("PATCH", f"/issuing/users/{user}", {})
         call("PATCH", f"/issuing/users/{user}", {"isActive": True}, content_type="text/plain")
         call("PATCH", "/issuing/users/none", {"isActive": True})
-        if self.har is not None:  # over HTTP the server answers 413 before the service receives it
+        if self.har is not None:  # over HTTP, the server answers 413 before the service receives the request
             call("PATCH", f"/issuing/users/{user}", {"isActive": True, "lastName": "x" * 1_000_001})
         call("PATCH", f"/issuing/users/{user}", {"email": "none"})
         call("GET", "/issuing/tenants/signatures/withdrawals", query=[("token", "a"), ("token", "b")])

@@ -185,7 +185,8 @@ def test_each_difference_is_that_of_the_sandbox_or_of_the_service(number: int, t
 
     def recording(method: str, target: str, body: bytes, headers: dict[str, str]) -> Any:
         reply = send(method, target, body, headers)
-        har.add(method, f"https://api.example.com{target}", body, headers, reply)  # includes the key, unlike `Traffic`
+        # the HAR includes the API key, unlike `Traffic`
+        har.add(method, f"https://api.example.com{target}", body, headers, reply)
         return reply
 
     traffic = Traffic(sandbox, recording, None)

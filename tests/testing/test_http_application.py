@@ -26,7 +26,8 @@ from workbench.base.system.messages import Request, Response
 from workbench.testing import HttpApplication, http_application
 from workbench.testing.deliveries import KEY
 
-SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "transaction"})  # with idempotency keys
+# this sandbox supports idempotency keys
+SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "transaction"})
 
 
 @contextmanager
@@ -109,7 +110,8 @@ def test_what_one_delivery_after_the_other_hides_is_found(kind: str, crashes: bo
         result = testing.explore(application, universes=100)
 
     assert result.failure is not None
-    names = {"each event counts once", "the books agree with the service"}  # the crash determines which fails first
+    # the moment of the crash determines which invariant fails first
+    names = {"each event counts once", "the books agree with the service"}
     assert result.failure.breach.invariant in names, str(result)
 
 

@@ -89,7 +89,7 @@ def deliveries(events: int, seed: int) -> deque[tuple[str | None, dict[str, str]
         if chance.random() < 0.05:
             forged = sample_event("user.updated", FORGED)
             made.append((None, dict(forged.headers), forged.body))
-    for i in range(0, len(made), 500):  # reordered within a time window, as by a service
+    for i in range(0, len(made), 500):  # shuffle within windows of 500, since deliveries can arrive out of order
         part = made[i : i + 500]
         chance.shuffle(part)
         made[i : i + 500] = part

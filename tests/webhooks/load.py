@@ -53,8 +53,8 @@ class Receiver:
 
     def __init__(self, path: Path, notes: Path | None = None) -> None:
         self.path = path
-        self.notes = notes  # written by a second handler, not atomically
-        self.port = free_port()  # remains free even with many connections on the system
+        self.notes = notes  # a second handler writes these notes, not atomically
+        self.port = free_port()  # the port must stay free even with many connections on the system
         self.start()
 
     def start(self, patience: float = 60) -> None:
@@ -80,7 +80,7 @@ class Sent:
 
     seconds: float
     acknowledged: frozenset[str]
-    waits: tuple[float, ...]  # seconds until each acknowledgment
+    waits: tuple[float, ...]  # seconds until each delivery was acknowledged
 
 
 def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, bytes]]:
@@ -154,7 +154,7 @@ def send(
         receiver.kill()
         receiver.start(*([chance.uniform(0, 0.05)] if chance.random() < 0.2 else []))
     if kills:
-        receiver.kill()  # the receiver may still be starting
+        receiver.kill()  # the receiver may not have started yet
         receiver.start()
     for thread in threads:
         thread.join()

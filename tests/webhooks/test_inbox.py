@@ -224,7 +224,8 @@ def test_source_is_read_first() -> None:
     inbox = Inbox(source=source, accept_unsigned=True)
 
     assert [event.id for event in inbox.events()] == [sample.event.id for sample in samples]
-    assert (len(inbox), asked, len(inbox.refusals)) == (3, [0, 3, 3], 1)  # until a batch is empty, then once more
+    # `events()` reads until a batch is empty (0, 3); `len()` reads once more (3)
+    assert (len(inbox), asked, len(inbox.refusals)) == (3, [0, 3, 3], 1)
 
 
 # -- on disk ------------------------------------------------------------------------------------------------------

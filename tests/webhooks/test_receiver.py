@@ -32,7 +32,7 @@ def exchange(url: str, raw: bytes, wait: float = 20.0) -> bytes:
             connection.sendall(raw)
             connection.shutdown(socket.SHUT_WR)
         except OSError:
-            assert raw  # the receiver refused the rest; its answer may still have arrived
+            assert raw  # the receiver refused the rest of the body, and its response may still have arrived
         answer = b""
         try:
             while chunk := connection.recv(65536):

@@ -83,7 +83,7 @@ class Service:
         self.limits = limits or Limits()
         self.clock = Moving()
         self._context = SimpleNamespace(clock=self.clock, clock_skew=skew, note=lambda *_: None)
-        self.asked: list[bool] = []  # whether each request could be repeated
+        self.asked: list[bool] = []  # for each request, whether the client allowed a repetition
         self.again = False
 
     def list_contracts(self) -> list[Any]:

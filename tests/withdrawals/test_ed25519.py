@@ -40,7 +40,7 @@ def their_hash(number: int, said: dict, salt: bytes, end: int) -> bytes:
     if number == 2:
         keccak = pytest.importorskip("eth_utils").keccak
         controller = their_key(number, said["controller"])
-        # public examples use chain id 900 on the test network, too
+        # public examples use chain id 900 on the test network as well
         domain = [keccak(DOMAIN), keccak(b"Coordinator"), keccak(b"2"), (900).to_bytes(8), controller, salt]
         amount, nonce = said["units"].to_bytes(8), (0).to_bytes(4)
         message = [keccak(WITHDRAW), admin, proxy, token, amount, recipient, nonce, end.to_bytes(8)]

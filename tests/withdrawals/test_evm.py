@@ -62,7 +62,7 @@ def draws(api: wb.Session, count: int):
     for _ in range(count):
         number = draw.source.randrange(2)
         contract = api.list_contracts()[number]
-        held = int(Decimal(contract.tokens[0].balance))  # whole tokens
+        held = int(Decimal(contract.tokens[0].balance))  # the balance in whole tokens
         changes = {
             "contract": contract,
             "token": contract.tokens[0].address,

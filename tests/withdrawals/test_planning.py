@@ -16,7 +16,7 @@ ZEROS = {
     2: "1" * 32,
     3: strkey_encode("G", bytes(32)),
 }
-HALF = RECIPIENT.lower().replace("0x5a", "0x5A", 1)  # mixed case without a valid checksum
+HALF = RECIPIENT.lower().replace("0x5a", "0x5A", 1)  # an address in mixed case without a valid checksum
 
 
 def sent(api):

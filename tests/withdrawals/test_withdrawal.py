@@ -272,7 +272,8 @@ def dumps(thing):
     for name in ("_repr_html_", "sheet"):
         if hasattr(thing, name):
             yield str(getattr(thing, name)())
-    if not isinstance(thing, Secret | AdminSignature):  # these hold the signature; no other object may expose it
+    # only these two may hold the signature; the slots of all other objects are searched
+    if not isinstance(thing, Secret | AdminSignature):
         for name in getattr(type(thing), "__slots__", ()):
             yield repr(getattr(thing, name, ""))
     try:

@@ -202,7 +202,7 @@ def _stripped(
 ) -> BaseException:
     """Return an error without frames and context; a Python error caused by a wrong argument becomes a UsageError."""
     frames, error.__traceback__ = error.__traceback__, None
-    error.__context__ = None  # an explicit cause is in __cause__
+    error.__context__ = None  # an explicit cause remains in __cause__
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
         return error
     if unusable := unusable_name(error) or _no_file(error):
@@ -229,7 +229,7 @@ def unusable_name(error: Exception) -> str:
         return "a name or text contains half of a surrogate pair"
     if isinstance(error, UnicodeEncodeError) and sys.getfilesystemencoding() != "utf-8":
         return f"this locale ({error.encoding}) cannot write a character of a file name; {UTF_8}"
-    is_null = isinstance(error, ValueError) and "embedded null" in str(error)  # Python 3.14: "stat: embedded …"
+    is_null = isinstance(error, ValueError) and "embedded null" in str(error)  # Python 3.14 writes "stat: embedded …"
     return "a file name contains a NUL character" if is_null else ""
 
 
@@ -282,7 +282,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         ]
         known = f"; {_public_name(function, args)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
-    with suppress(NameError, TypeError):  # the annotated type is imported for type checkers only
+    with suppress(NameError, TypeError):  # only type checkers import the annotated type
         annotated = [(name, parameters[name].annotation) for name in names]
         hints = {name: annotation for name, annotation in annotated if annotation is not inspect.Parameter.empty}
         hints |= typing.get_type_hints(inspect.unwrap(function), include_extras=True)
@@ -306,7 +306,7 @@ def _unusable(
         column = error.args[0] if error.args else None
         frames = [name for name, value in bound.items() if hasattr(value, "columns") and column not in value.columns]
         return [Problem(name, "column", f"has no column {visible(str(column), 60)}") for name in frames]
-    if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # messages of pandas
+    if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # these messages come from pandas
         frames = [name for name, value in bound.items() if hasattr(value, "columns")]
         return [
             Problem(name, "column", f"has a column of the wrong type ({visible(str(error), 100)})") for name in frames

@@ -91,7 +91,7 @@ class Problem:
     path: str  # wire path, such as `externalFiatAccount.accountNumber`; empty for the entire value
     rule: str  # keyword of the broken rule: "required", "type", "pattern", "maximum"…
     message: str
-    remedy: Remedy | None = None  # worded for the interface in use
+    remedy: Remedy | None = None  # remedy, worded for the interface in use
 
     @property
     def text(self) -> str:
@@ -120,7 +120,7 @@ class Attempt:
 
     id: str
     operation: str
-    what: str  # "POST refund of 25.00 USD on 3f2a…", without private values
+    what: str  # such as "POST refund of 25.00 USD on 3f2a…", without private values
     started: datetime
     environment: str
 
@@ -166,7 +166,7 @@ def in_python(problem: Problem) -> Problem:
         return problem
     named = problem.message if problem.rule not in _NAMES_MEMBERS else _snake(problem.message)
     before, dot, name = problem.path.rpartition(".")
-    name = name if problem.rule == "unknown" else _snake(name)  # an unknown name is shown as it was written
+    name = name if problem.rule == "unknown" else _snake(name)  # an unknown name keeps its spelling
     return attrs.evolve(problem, path=f"{_snake(before)}{dot}{name}", message=named)
 
 
@@ -213,7 +213,7 @@ def allowed_names(names: Iterable[object]) -> str:
 
 
 def nearest(name: object, names: Iterable[object]) -> str:
-    from difflib import get_close_matches  # needed only for an error
+    from difflib import get_close_matches  # the import is needed only for an error
 
     near = get_close_matches(str(name).lower(), texts := [str(name) for name in names], 1, 0.6)
     near = near or [text for text in texts if text.lower() == str(name).lower()]
@@ -451,8 +451,9 @@ _AT_THE_TOP = {
     "NotSent",
     "OutcomeUnknown",
     "WorkbenchError",
-}  # public names of the package
-_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}  # callers catch their base classes
+}  # these are public names of the package
+# callers catch the base classes of these
+_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}
 
 
 def __dir__() -> list[str]:

@@ -40,7 +40,7 @@ class MissingExtraFinder:
 
 
 def _module_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))  # code that exec() runs may have none
+    return str(frame.f_globals.get("__name__", ""))  # code that exec() runs may have no module name
 
 
 def install_finder() -> None:
@@ -55,7 +55,7 @@ def _requirements() -> Iterator[tuple[str, str]]:
 
     try:
         stated = requires(DISTRIBUTION) or ()
-    except PackageNotFoundError:  # imported from a folder, not installed
+    except PackageNotFoundError:  # the workbench is imported from a folder, not installed
         return
     for text in stated:
         requirement, marked, marker = text.partition(";")

@@ -32,7 +32,7 @@ class Key:
     _check: Callable[[str], object] | None
     _name: str
     fingerprint: str
-    version: int  # number of times the value was replaced
+    version: int  # number of times that the key's value was replaced
 
     @hide_arguments
     def __init__(self, value: KeyText, fetch: Callable[[], str] | None = None, *, name: str = "api_key") -> None:
@@ -82,7 +82,7 @@ class Key:
             try:
                 self._hold(self._fetch())
             except Exception as error:  # noqa: BLE001 - the function is the caller's
-                # Errors of the workbench contain no key; other errors may.
+                # Errors of the workbench contain no key, but other errors may.
                 why = str(error) if isinstance(error, WorkbenchError) else type(error).__name__
                 LOG.warning("a key could not be fetched again; the current key stays in use: %s", why)
                 self._set(_fetched=monotonic())
@@ -121,7 +121,7 @@ def key_problem(value: object, *, takes_bytes: bool = False) -> str | None:
     if isinstance(value, bytes | bytearray) and takes_bytes:
         text = value.decode("latin-1")
         if not (text.isascii() and text.strip(_BLANK).isprintable()):
-            return None  # not text: the key is arbitrary bytes
+            return None  # bytes, since the key is arbitrary data and not text
         value = text
     if not isinstance(value, str):
         return f"must be text, not of type {type(value).__name__}"

@@ -40,7 +40,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if name == "__all__":
             return public
         if name not in names or sys._getframe(1).f_globals.get("__name__") == "freezegun.api":
-            # freezegun reads every name of each module, which would import all of them while time is frozen.
+            # freezegun reads every name of every module, which would import everything while time is frozen.
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, colon, attribute = names[name].partition(":")
         loaded: object = import_module(module)
@@ -49,7 +49,8 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if hasattr(loaded, "__code__"):
             from workbench.base import arguments
 
-            if loaded.__code__.co_filename != arguments.__file__:  # the wrapper is not wrapped again
+            # a function that is already wrapped is not wrapped again
+            if loaded.__code__.co_filename != arguments.__file__:
                 loaded = arguments.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)
         return loaded

@@ -23,7 +23,7 @@ def decode(data: bytes) -> str:
         for mark, name in _MARKS.items():
             if data.startswith(mark):
                 raise NotText(f"{name}; save it as UTF-8")
-    if b"\0" in data[:2]:  # UTF-16 without a byte order mark that starts with ASCII
+    if b"\0" in data[:2]:  # UTF-16 without a byte order mark, which begins with an ASCII character
         raise NotText("UTF-16, or not text; save it as UTF-8")
     failure: NotText
     try:
@@ -32,4 +32,5 @@ def decode(data: bytes) -> str:
         offset = error.start + len(_MARK) * data.startswith(_MARK)
         failure = NotText("not UTF-8", offset)
     data = b""
-    raise failure from None  # the exception chain and its frames would contain the bytes
+    # raised outside the handler, because the exception chain and its frames would contain the bytes
+    raise failure from None

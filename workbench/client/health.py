@@ -56,9 +56,10 @@ class Trouble:
     last: datetime | None = None
     operation: str | None = None
     status: int | None = None
-    rule: str | None = None  # the documented reason of a refusal
-    member: str | None = None  # the member of the request that the refusal names
-    ids: tuple[str, ...] = attrs.field(default=(), repr=False)  # journal entries, requests or events, oldest first
+    rule: str | None = None  # documented reason of the error response
+    member: str | None = None  # member of the request that the error response names
+    # ids of journal entries, requests or events, oldest first
+    ids: tuple[str, ...] = attrs.field(default=(), repr=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -94,7 +95,7 @@ class _Sign:
     id: str | None = None
     at: datetime | None = None
     fix: str = ""
-    cause: object = None  # default: `what`
+    cause: object = None  # defaults to `what`
     facts: Mapping[str, Any] = attrs.field(factory=dict)
 
 

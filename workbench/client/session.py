@@ -27,7 +27,7 @@ from workbench.client.calls.pace import Clock
 from workbench.client.calls.profiles import client_settings, open_profile
 from workbench.sandbox.internals import internals
 
-if TYPE_CHECKING:  # for completion and type checkers; imported on first use
+if TYPE_CHECKING:  # these names help completion and type checkers, and are imported on first use
     from workbench.client.health import Health
     from workbench.client.webhooks.async_inbox import AsyncInbox
     from workbench.client.webhooks.inbox import Inbox
@@ -87,10 +87,10 @@ class _Session(BaseClient):
         if getattr(sandbox, "_hosted", False):
             HOSTED.add(internals(sandbox).url)
         self._context.is_sandbox = sandbox is not None
-        self._keys = tuple(Key.of(key, "keys") for key in keys)  # Key objects, so that no dump shows them
+        self._keys = tuple(Key.of(key, "keys") for key in keys)  # stored as Key objects, so that no dump shows them
         self._inbox_path = inbox
         self._name = name
-        self._inboxes: list[Inbox] = []  # at most one; views share the list
+        self._inboxes: list[Inbox] = []  # at most one inbox; views share the list
         if (journal := journal_of(self)) is not None:
             recorder = recorder_of(journal)
             recorder.events = InboxEvents(self._received) if sandbox is None else _SandboxEvents(self)
@@ -122,7 +122,7 @@ class _Session(BaseClient):
 
             keys = self._keys or (self._key,)
             source = None
-            if self._sandbox is not None:  # the events of the key's tenant, signed with the key
+            if self._sandbox is not None:  # the inbox receives the events of the key's tenant, signed with the key
                 source = partial(internals(self._sandbox).drain, api_key=keys[0].header().decode())
             inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
@@ -156,10 +156,10 @@ class _Session(BaseClient):
         super()._close_rest()
         while self._inboxes:
             self._inboxes.pop().close()
-        if hasattr(self._sandbox, "close"):  # a served sandbox is not closed here
+        if hasattr(self._sandbox, "close"):  # only an embedded sandbox is closed here
             self._sandbox.close()
 
-    if not TYPE_CHECKING:  # a type checker would accept any name
+    if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
 
         def __getattr__(self, name: str) -> Any:
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -388,7 +388,7 @@ async def connect_async(*args: object, **given: object) -> AsyncSession:
     """Open an asynchronous session, with the arguments of `connect`."""
     arguments = inspect.signature(connect).bind(*args, **given)
     arguments.apply_defaults()
-    import asyncio  # not before there is an event loop
+    import asyncio  # imported late, since most programs have no event loop
 
     prepared = await asyncio.to_thread(_session_settings, **arguments.arguments)
     return AsyncSession(**prepared)
@@ -413,7 +413,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where is None and own is None and not embedded:
         where = os.environ.get("WORKBENCH_PROFILE") or None
     if own is not None and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
-        # The journal is new, as for an embedded sandbox: a reset sandbox has no earlier calls.
+        # The journal is new, as for an embedded sandbox, because a reset sandbox has no earlier calls.
         client = {"journal": Journal(), **({"ca_file": own.ca_file} if own.ca_file else {}), **client}
         try:
             return _served(own.url, client)
@@ -422,7 +422,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
-        _refuse(embedded, "a served sandbox")  # the URL may contain a learner's code
+        _refuse(embedded, "a served sandbox")  # the message leaves out the URL, which may contain a learner's code
         return _served(where, client)
     profile = open_profile(where)
     if profile.base_url is None:

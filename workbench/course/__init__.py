@@ -28,5 +28,5 @@ _NAMES = {
     "join": "workbench.course.joining",
 }
 
-if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

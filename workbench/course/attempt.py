@@ -81,7 +81,7 @@ class Attempt:
             "port": port,
             "url": f"http://127.0.0.1:{port}/webhooks",
             **task.values,
-        }  # for a learner's webhook receiver
+        }  # the address of the learner's webhook receiver
         names = ChainMap(facts, dict(first_guide(self.sandbox.seed)))
         with operator(self.sandbox, self._ca_file) as client:
             cards = names["cards"]["active"]
@@ -131,7 +131,7 @@ class Attempt:
                 try:
                     settle = traffic.get("settle", True)
                     bought = self._buy(client, card, traffic["cents"], traffic["merchant"], settle)
-                except WorkbenchError:  # the card was stopped
+                except WorkbenchError:  # the card was stopped, so the purchase fails
                     continue
                 Evidence(self.sandbox, state).add_live(bought)
         return True

@@ -52,7 +52,7 @@ def _asked(question: Expectation) -> str:
 
 
 def _or_none(value: Any) -> float | None:
-    return None if value is None else float(value)  # JSON has decimals
+    return None if value is None else float(value)  # JSON results contain decimals
 
 
 @attrs.frozen(kw_only=True)
@@ -63,11 +63,12 @@ class TaskResult:
     done: bool = False
     tries: int = 0
     hints: int = 0
-    last_hint: bool = False  # whether the hint with the code was shown
-    minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until done, or until the last try
+    last_hint: bool = False  # whether the learner saw the hint with the code
+    # minutes of work until the task was done, or until the last try
+    minutes: float | None = attrs.field(default=None, converter=_or_none)
     last_problem: str = ""
     begun_at: str | None = None
-    begun_active: float = attrs.field(default=0.0, converter=float)  # active seconds of the learner at the start
+    begun_active: float = attrs.field(default=0.0, converter=float)  # the learner's active seconds when the task began
     done_at: str | None = None
 
     @classmethod

@@ -13,7 +13,7 @@ from workbench.service.rendering import money
 
 _MONEY = frozenset({"authorized", "settled", "refunded", "held", "amount", "new_amount", "cleared"})
 _MAX_SENTENCES = 8
-_SHOWN = 3  # maximum unexpected changes to show
+_SHOWN = 3  # maximum number of unexpected changes to show
 _MANY = 10**6
 
 
@@ -35,7 +35,7 @@ class _Judgment:
         for expected in self._task.expect:
             try:
                 sentences += self._judged(expected)
-            except LookupError:  # refers to a record that an earlier criterion did not find
+            except LookupError:  # the criterion refers to a record that an earlier criterion did not find
                 sentences += [] if sentences else [f"not there yet: {expected.that}."]
         return sentences + list(self._nothing_else())
 
@@ -71,7 +71,7 @@ class _Judgment:
         if expected.verb != "equals":
             return seen.called(subject, None if expected.fault else expected.status)
         ids = self._ids(expected)
-        if ids and expected.count == 0:  # deleted records have no kind
+        if ids and expected.count == 0:  # deleted records no longer have a kind
             self._claimed |= ids
         stored = seen.records if ids is not None or expected.everything else seen.changed
         of_kind = (
@@ -138,7 +138,7 @@ class _Judgment:
                 return same(value, record.get(other))
             case "change":
                 return self._changed_by(record, path) == as_number(other)
-            case _:  # "of": pairs of an id and its value
+            case _:  # "of" maps record ids to values
                 return same(value, dict(other).get(record.get("id")))
 
     def _changed_by(self, record: Record, path: str) -> Decimal | None:

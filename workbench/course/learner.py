@@ -26,7 +26,7 @@ from workbench.service.rendering.text import Cell, Row, Sheet, label
 
 _ADDED: dict[str, Task] = {}
 _bound: dict[str, "weakref.ref[Any]"] = {}
-_ended = threading.Event()  # when set, live traffic ends
+_ended = threading.Event()  # live traffic ends when this is set
 _lock = threading.RLock()
 PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 """Names of the sandboxes of a class: numbers of the notebooks, and drills."""
@@ -112,7 +112,8 @@ class Feedback(Display):
             advice = (f'wb.course.hint("{name}") shows a hint; the last of {of} contains the code.',) if of else ()
             status = right if self.ok else wrong
             sheet = Sheet(title=task["heading"], status=status, words=words, notes=(*advice, *_notes(reply)))
-        super().__init__(sheet, attrs.evolve(sheet, notes=_notes(reply)))  # a notebook's buttons need no code
+        # the buttons of a notebook replace the code in the advice
+        super().__init__(sheet, attrs.evolve(sheet, notes=_notes(reply)))
 
 
 def begin(place: str) -> None:
@@ -244,7 +245,7 @@ def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes. In a class, the server stores the progress."""
     results = {name: stored.get(f"result:{name}") for name in TASKS}
     name, status = _account(), membership.status()
-    if status is not None:  # quizzes work without a class
+    if status is not None:  # without a class, quizzes still work
         name = str(status["learner"])
         results = {**{name: results[name] for name in QUIZZES}, **status["results"]}
     read = {name: TaskResult.read(result) for name, result in results.items()}
@@ -254,7 +255,7 @@ def progress() -> CourseProgress:
 def _account() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # an account without a name, as in some containers
+    except (KeyError, OSError):  # the account has no name, as in some containers
         return "this account"
 
 
@@ -288,7 +289,7 @@ def _do(act: Act, api: object) -> tuple[dict[str, Any], dict[str, Any]]:
     in_class = None if is_quiz else _class_of(chosen)
     if in_class is not None:
         reply = membership.report(in_class, act)
-        stored.set(f"result:{act.task}", reply["result"])  # progress outlives the class
+        stored.set(f"result:{act.task}", reply["result"])  # stored locally as well, so that progress outlives the class
     elif act.task not in tasks:
         raise UsageError([not_allowed("task", act.task, tasks)], of="course")
     else:
@@ -340,7 +341,7 @@ def _play(name: str, api: object) -> None:
                 with _lock:
                     if not _desk(api).play(name):
                         return
-            except (WorkbenchError, RuntimeError):  # the session was closed, or its service has ended
+            except (WorkbenchError, RuntimeError):  # the session was closed, or its service has stopped
                 return
 
     if every:

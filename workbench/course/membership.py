@@ -4,7 +4,7 @@ In a class, no call with an effect is sent to a real service, and `connect()` op
 each notebook and drill a separate sandbox on the class server.
 """
 
-from __future__ import annotations  # `import workbench` loads this module but not typing
+from __future__ import annotations  # `import workbench` loads this module, but must not load typing
 
 import os
 
@@ -22,7 +22,7 @@ NO_LEARNER = "No learner has this code"
 JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
 _SECONDS = 30
-_MAX_ANSWER = 2**20  # bytes
+_MAX_ANSWER = 2**20  # maximum bytes of a response
 _places: list[str] = []
 """The place that this process began last, with its number, such as `02.3`; empty before."""
 
@@ -45,7 +45,7 @@ def stored() -> dict[str, str]:
     import json
 
     from workbench.base.errors import UnusableFile
-    from workbench.client.calls.keys import state_path  # loaded by a session, but not by `import workbench`
+    from workbench.client.calls.keys import state_path  # a session loads this module, but `import workbench` does not
 
     path = state_path() / JOINED
     try:

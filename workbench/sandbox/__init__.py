@@ -1,4 +1,4 @@
-"""In-process simulated card issuing service: all operations, seeded test data and a controllable clock."""
+"""Simulated card issuing service in this process, with all operations, seeded test data and a controllable clock."""
 
 from typing import TYPE_CHECKING
 
@@ -15,5 +15,5 @@ _NAMES = {
     "Sandbox": "workbench.sandbox.embedded",
 }
 
-if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

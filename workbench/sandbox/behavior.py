@@ -1,4 +1,4 @@
-"""Behavior of a sandbox where the interface document is silent: a name, a TOML file, or a mapping.
+"""Behavior of a sandbox in cases that the interface document leaves open. It is a name, a TOML file, or a mapping.
 
 behavior = "observed"       # base behavior; "documented" if omitted
 settle_route = false        # single settings, by the id of their assumption
@@ -19,17 +19,17 @@ from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, sett
 
 BehaviorName = Literal["documented", "observed"]
 Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
-"""Accepted values of `behavior=`: a name, the path of a TOML file, or a mapping."""
+"""Accepted values of `behavior=`: a behavior name, the path of a TOML file, or a mapping of settings."""
 
 
-_MAX_UNKNOWN = 20  # maximum number of reported names
+_MAX_UNKNOWN = 20  # maximum number of unknown names to report
 
 
 def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[str, Any]]:
     """Return the name of the base behavior (None if not given) and the settings that override it.
 
     Raises:
-        UsageError: Not a behavior or a file, or a setting is unknown; the message lists all problems.
+        UsageError: The value is neither a behavior nor a file, or a setting is unknown. The message lists all problems.
     """
     if behavior is None or behavior in get_args(BehaviorName):
         return behavior, {}  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Cards, their simulated transactions and disputes: holds, settlements, refunds, and the money at each step.
+"""Cards with their simulated transactions and disputes, and the card's money after each hold, settlement and refund.
 
 Invariant of each card: available + held + posted - refunded = limit (assumed: card_money). A reversal never releases
 more than was authorized, and refunds never exceed what settled.
@@ -75,14 +75,14 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
 
 
 def new_transaction(key: str, card: Record, at: int, **members: object) -> Record:
-    """Return a new transaction of a card as stored."""
+    """Return the stored form of a card's new transaction."""
     nothing = {"settled": 0, "refunded": 0, "held": 0, "currency": "USD", "declined_reason": None, "posted_at": None}
     of = {"id": key, "tenant": card["tenant"], "card": card["id"], "user": card["user"], "authorized_at": at}
     return {**of, **nothing, **members}
 
 
 def new_card(key: str, user: Record, number: int, limit: int, status: str = "active") -> Record:
-    """Return a new card as stored."""
+    """Return the stored form of a new card."""
     of = {"id": key, "tenant": user["tenant"], "user": user["id"], "status": status, "last4": f"{number % 10_000:04d}"}
     money = {"limit": limit, "available": limit, "held": 0, "posted": 0, "refunded": 0}
     return {**of, **money, "expiration_month": "12", "expiration_year": "2029"}
@@ -116,7 +116,7 @@ def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTran
 
 
 def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTransaction:
-    """Settle an authorization in full or in part, and release the rest of the hold."""
+    """Settle an authorization in full or in part, and release the remaining hold."""
     transaction = context.get_for_tenant("transaction", request.transaction_id)
     _require_amount(context, request.amount)
     step = _step(context, "transaction", transaction, "settle")
@@ -153,7 +153,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         shown: dict[str, Any] = {"refund": amount}
         if context.settings["refund_event_id"] == "own":  # assumed: refund_event_id
             shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.ms}
-        # as recorded; assumed: refund_event_created
+        # The events are as recorded. assumed: refund_event_created
         created = ("transaction.created",) if context.settings["refund_event_created"] else ()
         _emit(context, transaction, *created, step.emits, **shown)
     return _completed(context, transaction, "REFUND")
@@ -187,7 +187,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     refuse_empty(context, request.status, request.text_evidence)
     if request.text_evidence is not None:
         step = _step(context, "dispute", dispute, "add_evidence")
-        # the appending is assumed: evidence_appended
+        # The document does not say that evidence is appended. assumed: evidence_appended
         context.assumed.append("evidence_appended")
         before = dispute["text_evidence"] if context.settings["evidence_appended"] == "appended" else None
         text = "\n".join(filter(None, (before, request.text_evidence)))
@@ -201,7 +201,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
 
 
 def open_dispute(context: RequestContext, transaction: Record, text: str | None) -> Dispute:
-    """Dispute a settled transaction; it moves no money. assumed: dispute_money"""
+    """Dispute a settled transaction. A dispute moves no money. assumed: dispute_money"""
     if transaction["status"] != "settled":
         reason = f"a transaction that is {transaction['status']} cannot be disputed"
         raise context.error(table.WRONG_STATE, reason=reason)
@@ -220,7 +220,7 @@ def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispu
 
 
 def shown_dispute(dispute: Record) -> Dispute:
-    """Return a dispute as in a response."""
+    """Return a dispute as responses show it."""
     record: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
     return record
 
@@ -255,7 +255,7 @@ def _step(context: RequestContext, what: str, record: Record, action: str) -> Tr
 
 _TABLES: Mapping[str, Table] = {"transaction": TRANSACTION, "card": CARD, "dispute": DISPUTE}
 _DONE = {"reduce": "reversed", "add_evidence": "given evidence"}
-"""Irregular past participles of actions."""
+"""Past participles of actions, for error messages."""
 
 
 def _require_amount(context: RequestContext, amount: int | Full) -> None:
@@ -278,6 +278,6 @@ def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **mo
 
 
 def _completed(context: RequestContext, transaction: Record, reason: str) -> SimulatedTransaction:
-    # the casing is assumed: completion_reason_case
+    # The document does not state the casing. assumed: completion_reason_case
     shown = reason if context.settings["completion_reason_case"] == "upper" else reason.lower()
     return SimulatedTransaction(transaction_id=transaction["id"], status="settled", completion_reason=shown)

@@ -1,4 +1,4 @@
-"""Withdrawals: signatures of the service with seeded keys, teaching wallets of admins (EVM), and executed
+"""Withdrawals: the service's signatures with seeded keys, the admins' teaching wallets (EVM), and executed
 transactions.
 """
 
@@ -28,7 +28,9 @@ declare(
 
 
 class TeachingWallet:
-    """Teaching wallet of a contract's admin. Its key is derived from the seed and never belongs to a real wallet."""
+    """Teaching wallet of a contract admin. The wallet's key is derived from the seed and never belongs to a real
+    wallet.
+    """
 
     note = "A teaching wallet of the sandbox. Its key is derived from the seed and never belongs to a real wallet."
 
@@ -36,7 +38,7 @@ class TeachingWallet:
         """Look up the teaching wallet of an admin.
 
         Args:
-            sandbox: An embedded sandbox, or the client of a served one; it stores the keys.
+            sandbox: Embedded sandbox, or client of a served sandbox. The sandbox stores the keys.
             admin: Address of the admin.
         """
         refuse_private_key(admin, "admin")
@@ -49,7 +51,7 @@ class TeachingWallet:
         return signed.signature
 
     def __repr__(self) -> str:
-        # a traceback with locals may print a wallet without an address
+        # A traceback with locals may print a wallet that has no address yet.
         return f"<TeachingWallet {getattr(self, 'address', 'without address')}, sandbox only>"
 
 
@@ -57,7 +59,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     """Return the address and the throw-away key of an admin's teaching wallet.
 
     Raises:
-        Refused: The address is not an admin's, is not from the sandbox, or is not on an EVM chain.
+        Refused: The address is not an admin address of this sandbox, or is not on an EVM chain.
     """
     for contract in environment.store.all("contract"):
         for i, address in enumerate(contract["admin_addresses"]):
@@ -79,7 +81,7 @@ def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any])
 
 
 def execute(environment: Environment, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
-    """Execute a withdrawal: verify both signatures as the contract would, and debit its balance.
+    """Execute a withdrawal: verify both signatures as the contract would, and debit the contract's balance.
 
     Raises:
         Refused: The contract would reject the transaction; the message gives the reason.
@@ -104,7 +106,8 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     changed = {**token, "balance": _whole_tokens(left)}
     tokens = [changed if listed is token else listed for listed in contract["tokens"]]
     contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)
-    environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has increased, so all signatures are invalid
+    # the nonce has increased, so all earlier signatures are invalid
+    environment.store.fill(f"signature/{contract['id']}", {})
     for scope in (contract["tenant"], contract["id"]):
         if environment.store.get("active_signature", scope) is not None:
             environment.store.delete("active_signature", scope)
@@ -148,22 +151,24 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether a signature is unused; on Stellar no nonce shows this."""
+    """Return whether a signature is unused. On Stellar no nonce shows whether a signature was used."""
     asked = environment.store.all(f"signature/{contract['id']}")
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
 
 def _salt(seeds: Seeds, asked: Mapping[str, Any]) -> bytes:
-    """Return the salt of a withdrawal. It is derived from its number each time, so that no file contains it."""
+    """Return the salt of a withdrawal. The salt is derived from a stored number on each use, so no file contains the
+    salt.
+    """
     return seeds.octets(f"salt:{asked['salt_number']}")
 
 
 def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> None:
-    """Raise for a signature that does not match this withdrawal and the contract's nonce."""
+    """Raise an error for a signature that does not match this withdrawal and the contract's nonce."""
     now = contract["nonce"]
     if signed(now):
         return
-    for nonce in range(now - 1, max(-1, now - 21), -1):  # the latest used nonces
+    for nonce in range(now - 1, max(-1, now - 21), -1):  # the nonces that were used last
         if signed(nonce):
             raise usage_error(
                 f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign "
@@ -183,7 +188,7 @@ def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record
 
 
 def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str, Any]) -> None:
-    """Check the admins' authorization: version 1 needs the owner as sender, version 2 a signature of each admin."""
+    """Check the admins' authorization: the owner as sender in version 1, a signature of each admin in version 2."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
         raise usage_error("the call of version 1 must be sent by the contract's owner (from)")
@@ -251,7 +256,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.assumed.append("withdrawal_pending")
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    # whole seconds, as on the chain
+    # The chain counts whole seconds.
     expires_at = context.clock.ms // 1000 + context.settings["withdrawal_lifetime"]
     asked = {
         "user": admin,
@@ -298,7 +303,7 @@ def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record,
 def _recipient(context: RequestContext, contract: Record, address: str) -> str:
     """Return the normalized address of the recipient. assumed: address_case"""
     if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
-        address = eip55(address)  # the case of an EVM address does not count
+        address = eip55(address)  # addresses on EVM chains are case-insensitive
     wrong = address_problems(address, contract["chain_id"])
     if wrong:
         raise context.bad_request(f"recipientAddress {wrong[0]}", "recipient_family")
@@ -306,7 +311,7 @@ def _recipient(context: RequestContext, contract: Record, address: str) -> str:
 
 
 def _ready(context: RequestContext, contract: Record, kept: Record) -> WithdrawalSignature:
-    """Return the signature of a stored request; the same request is signed with the same bytes."""
+    """Return the signature of a stored request. Equal requests get equal signature bytes."""
     asked = {name: value for name, value in kept["asked"].items() if name != "salt_number"}
     answer = _signed(context.seeds, contract, {**asked, "salt": _salt(context.seeds, kept["asked"])})
     members = {"status": "ready", "expires_at": kept["expires_at"], **answer}

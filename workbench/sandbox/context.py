@@ -1,7 +1,7 @@
 """Clock, seeded randomness and environment of a sandbox, and the context of one request or control.
 
-The time is part of the store, so each copy of a sandbox has a separate clock. Only controls change it. All random
-values come from the seed.
+The store contains the time, so each copy of a sandbox has a separate clock. Only controls move a fixed clock. All
+random values come from the seed.
 """
 
 import threading
@@ -42,11 +42,11 @@ def milliseconds(moment: datetime) -> int:
 
 
 NEVER = 10**15 - 1
-"""Sorts after every other time."""
+"""Time in milliseconds that sorts after every other time."""
 
 
 def due_by(at: int) -> str:
-    """Return an upper bound for ids of entries due by a time."""
+    """Return an upper bound for the ids of queued entries that are due by a time."""
     return f"{at:015d}~"
 
 
@@ -56,7 +56,7 @@ def moment_of(at: int) -> datetime:
 
 
 class SandboxClock:
-    """Clock of a sandbox: fixed until a control advances it, or running from a point of the wall clock."""
+    """Clock of a sandbox. A fixed clock moves only by controls, and a running clock follows the wall clock."""
 
     def __init__(self, store: Store, move: Callable[[int], None]) -> None:
         self._store = store
@@ -65,23 +65,23 @@ class SandboxClock:
 
     @property
     def runs(self) -> bool:
-        """Whether the clock is running, not fixed."""
+        """Whether the clock is running."""
         return self.speed is not None
 
     @property
     def speed(self) -> float | None:
-        """Speed relative to the wall clock; None if the clock is fixed."""
+        """Speed relative to the wall clock, or None for a fixed clock."""
         kept = self._store.get("meta", "clock")
         return None if type(kept) is int else kept["speed"]
 
     @property
     def at(self) -> datetime:
-        """The time, aware, in UTC."""
+        """The time, timezone-aware, in UTC."""
         return self.now()
 
     @property
     def ms(self) -> int:
-        """The time as milliseconds since 1970."""
+        """The time in milliseconds since 1970."""
         shown: int | None = getattr(self._shown, "at", None)
         if shown is not None:
             return shown
@@ -101,14 +101,14 @@ class SandboxClock:
             self._shown.at = before
 
     def set(self, at: int, speed: float | None) -> None:
-        """Set the time within a transaction; without a speed, the clock is fixed."""
+        """Set the time within a transaction. Without a speed, the clock becomes fixed."""
         if getattr(self._shown, "at", None) is not None:
             self._shown.at = at
         running = {"at": at, "wall": time.time() * 1000, "speed": speed}
         self._store.put("meta", "clock", at if speed is None else running)
 
     def now(self) -> datetime:
-        """Return the time, aware, in UTC."""
+        """Return the time, timezone-aware, in UTC."""
         return moment_of(self.ms)
 
     def text(self) -> str:
@@ -124,10 +124,10 @@ class SandboxClock:
         minutes: float = 0,
         seconds: float = 0,
     ) -> datetime:
-        """Move the clock forward; scheduled changes happen at their due times.
+        """Move the clock forward. Scheduled changes happen at their due times.
 
         Args:
-            by: A timedelta, or a number of seconds.
+            by: Step as a timedelta or a number of seconds.
 
         Raises:
             UsageError: The step is negative.
@@ -148,7 +148,7 @@ class SandboxClock:
 
 @attrs.frozen
 class Seeds:
-    """Random values derived from the seed; a label gives the same value on every machine.
+    """Random values derived from the seed. A label gives the same value on every machine.
 
     Args:
         seed: Seed of the world.
@@ -166,21 +166,21 @@ class Seeds:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Seeds":
-        """Return the random values of a sandbox from its stored arguments."""
+        """Return the `Seeds` of a sandbox from the sandbox's stored arguments."""
         return cls(settings["seed"], settings.get("secret", ""), settings.get("full_key", ""))
 
     def api_key(self, name: str) -> str:
-        """Return the API key with a name."""
+        """Return the API key with this name."""
         if name == "full" and self.full_key:
             return self.full_key
         return f"sandbox_{self.octets(f'key:{self.secret}{name}', 16).hex()}"
 
     def octets(self, label: str, size: int = 32) -> bytes:
-        """Return up to 64 bytes."""
+        """Return up to 64 random bytes."""
         return blake2b(label.encode(), key=self._key, digest_size=size).digest()
 
     def uuid(self, label: str) -> str:
-        """Return an id in the shape of a random UUID."""
+        """Return an id in the format of a random UUID."""
         h = blake2b(label.encode(), key=self._key, digest_size=16).hexdigest()
         return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{'89ab'[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
 
@@ -205,7 +205,7 @@ class Environment:
 
 
 class RequestContext:
-    """Context of a request or control: its tenant, and the assumptions that its response relies on."""
+    """Context of a request or control: the tenant, and the assumptions that the response relies on."""
 
     def __init__(self, environment: Environment, name: str) -> None:
         self.environment = environment
@@ -213,7 +213,7 @@ class RequestContext:
         self.clock = environment.clock
         self.seeds = environment.seeds
         self.settings = environment.settings
-        self.cause: list[Any] = [0, name]  # number of the request (assigned at first use) and name of the call
+        self.cause: list[Any] = [0, name]  # number of the request, assigned at first use, and name of the call
         self.operation: Operation[..., Any] | None = None
         self.tenant: Mapping[str, Any] = {}
         self.assumed: list[str] = []
@@ -224,7 +224,7 @@ class RequestContext:
         return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
 
     def emit(self, kind: str, tenant: str, **of: object) -> None:
-        """Store an event; it is serialized when it is read."""
+        """Store an event. The event is serialized when it is read."""
         number, name = self.cause
         if number == 0:
             number = self.cause[0] = self.store.next("request")
@@ -234,7 +234,7 @@ class RequestContext:
         self.store.put("event", str(sequence), {**kept, **of})
 
     def schedule(self, seconds: float, action: str, key: str) -> None:
-        """Schedule an action on a record after some seconds; it replaces the same action scheduled before."""
+        """Schedule an action on a record after some seconds, and replace an earlier schedule of this action."""
         name, at = f"{action}:{key}", self.clock.ms + int(seconds * 1000)
         self.cancel(name)
         self.store.put("scheduled", name, at)
@@ -250,10 +250,10 @@ class RequestContext:
             self.store.delete("due", f"{at:015d}:{name}")
 
     def get_for_tenant(self, kind: str, key: str) -> Record:
-        """Return the tenant's record with an id; the case of letters does not matter.
+        """Return the tenant's record with an id. Ids are case-insensitive.
 
         Raises:
-            ApiError: No such record; the error is the same for a record of another tenant.
+            ApiError: The tenant has no record with this id. Records of other tenants raise the same error.
         """
         record: Record | None = self.store.get(kind, key.lower())
         if record is None or record["tenant"] != self.tenant["id"]:
@@ -261,10 +261,10 @@ class RequestContext:
         return record
 
     def error(self, of: Failure | str, assumed: str | None = None, **message: object) -> ApiError:
-        """Return the documented error of a failure, or the error with this message.
+        """Return the documented error of a failure, or an error with a chosen message.
 
         Args:
-            assumed: Id of the assumption it relies on, whose setting determines the status.
+            assumed: Id of the assumption that the error relies on. Its setting determines the status.
         """
         own = () if self.operation is None else self.operation.failures
         failure = of if isinstance(of, Failure) else next((f for f in own if f.message == of), None) or _BY_MESSAGE[of]
@@ -282,14 +282,14 @@ class RequestContext:
         )
 
     def _status(self, status: int, assumed: str) -> int:
-        """Return the status of a refusal, from the assumption's setting if it applies to this refusal."""
+        """Return the status of a refusal, which the assumption's setting overrides if it applies to this refusal."""
         chosen = self.settings.get(assumed)
         usual = BEHAVIORS[assumed].documented if assumed in BEHAVIORS else None
         is_for_another = isinstance(usual, str) and usual.isdigit() and int(usual) != status
         return int(chosen) if isinstance(chosen, str) and chosen.isdigit() and not is_for_another else status
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
-        """Return the 400 error for an invalid request, and note the assumption that makes it invalid."""
+        """Return the 400 error for an invalid request, and record the assumption that makes the request invalid."""
         if self.operation is table.Operations.create_payment_account:
             if not self.settings["account_error_text"]:
                 return self.error(table.INVALID_ACCOUNT, assumed)
@@ -299,7 +299,7 @@ class RequestContext:
 
 
 def refuse_empty(context: RequestContext, *given: object) -> None:
-    """Raise an error for an update without members, if the service refuses it. assumed: empty_patch"""
+    """Raise an error for an update without members, if the service refuses such updates. assumed: empty_patch"""
     if all(value is None for value in given):
         context.assumed.append("empty_patch")
         if context.settings["empty_patch"] != "accepted":
@@ -307,7 +307,7 @@ def refuse_empty(context: RequestContext, *given: object) -> None:
 
 
 def plain(record: object) -> dict[str, Any]:
-    """Return the members of a record as plain values by attribute name."""
+    """Return the members of a record as plain values, keyed by attribute name."""
     kept: dict[str, Any] = {}
     for name, value in given(record).items():
         if is_record(value):
@@ -324,7 +324,7 @@ class Refused(Exception):
 
 
 WRONG_ARGUMENT = "UsageError"
-"""Error in the response to a control with an invalid argument; its message states the problem."""
+"""Error name in the response to a control with an invalid argument. The message states the problem."""
 
 
 def wrong_argument(problem: Problem) -> Refused:
@@ -333,7 +333,7 @@ def wrong_argument(problem: Problem) -> Refused:
 
 
 def usage_error(message: str) -> Refused:
-    """Return the 400 error for a control that the state of a record does not allow."""
+    """Return the 400 error for a control that a record's state does not allow."""
     return Refused(400, "BadRequestError", message)
 
 
@@ -348,7 +348,7 @@ def error_of(name: str, refused: Refused) -> ApiError | UsageError:
 
 
 def control_error(name: str, status: int, error: str, message: str) -> ApiError | UsageError:
-    """Return the error for the response to a control, with the response's own message."""
+    """Return the client's error for a control's error response, with the message of the response."""
     called = python_name(name) if interface() == "python" else name
     if error == WRONG_ARGUMENT:
         return UsageError(message, of=called)
@@ -358,7 +358,7 @@ def control_error(name: str, status: int, error: str, message: str) -> ApiError 
 
 
 def python_name(control: str) -> str:
-    """Return the name of a control in Python, where some are in groups: `cards.lock`, `create.user`."""
+    """Return the Python name of a control. Some controls are in groups, such as `cards.lock` and `create.user`."""
     group, _, rest = control.partition("_")
     if group == "create":
         return f"create.{rest}"

@@ -1,6 +1,6 @@
-"""Collateral contracts with their addresses, tokens and owners; payment accounts, payment routes and deposits.
+"""Collateral contracts (addresses, tokens and owners), payment accounts, payment routes and deposits.
 
-All addresses are derived from the seed and are not real; output that shows one warns not to send funds. Source:
+All addresses are derived from the seed and are not real. Output that shows an address warns not to send funds. Source:
 Endpoints 1, 6, 7, 8, 11.
 """
 
@@ -28,14 +28,14 @@ _SECOND_TOKEN = {
     901: ("SOL", "142.35", "40"),
     1501: ("XLM", "0.24", "30"),
 }
-"""Symbol, exchange rate and advance rate of the second token that contracts accept, by chain."""
+"""Symbol, exchange rate and advance rate of the contracts' second token, by chain."""
 WALLETS = {
     "wallet_address": Family.EVM,
     "solana_address": Family.SOLANA,
     "stellar_address": Family.STELLAR,
 }
 NEW_CONTRACTS = {Family.EVM: 84532, Family.SOLANA: 901, Family.STELLAR: 1501}
-"""Chains on which the provider creates the contract of a new user."""
+"""Chains on which the provider creates a new user's contract, by chain family."""
 
 
 def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingContract]:
@@ -75,7 +75,7 @@ def of_tenant(context: RequestContext) -> list[Record]:
 
 
 def collateral(context: RequestContext, user: Record) -> set[Family]:
-    """Return the families of chains on which a user has collateral contracts. assumed: external_contract"""
+    """Return the chain families on which a user has collateral contracts. assumed: external_contract"""
     chains = [context.store.get("contract", key)["chain_id"] for key in user.get("contracts", ())]
     if "external_contract" in user:
         chains.append(user["external_contract"]["chain_id"])
@@ -83,8 +83,8 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
 
 
 def become_owner(context: RequestContext, user: Record, request: object) -> None:
-    """Create a contract for each given wallet, with the wallet as owner, if the provider manages the tenant's
-    contracts.
+    """Create a contract for each wallet of a user if the provider manages the tenant's contracts. The wallet becomes
+    the owner.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """
@@ -94,7 +94,7 @@ def become_owner(context: RequestContext, user: Record, request: object) -> None
         wallet = getattr(request, name)
         if wallet is not None:
             if family is Family.EVM:
-                wallet = eip55(wallet)  # normalized: case does not matter
+                wallet = eip55(wallet)  # stored in a normalized form, since the address is case-insensitive
             key = context.new_id("contract")
             of = {"user": user["id"], "admin": wallet}
             add_contract(context.store, context.seeds, user["tenant"], key, NEW_CONTRACTS[family], 2, ("0", "0"), **of)
@@ -124,12 +124,12 @@ def add_contract(
 ) -> Record:
     """Create a contract of a tenant, and add it to the collateral of a user.
 
-    Its admins are teaching wallets; the first becomes the user's. If the user has a wallet, that wallet is an
-    admin; a wallet of the provider is the second one where the version allows several.
+    The contract's admins are teaching wallets, and the first becomes the user's wallet. If the user already has a
+    wallet, that wallet is an admin. If the version allows several admins, the second is a wallet of the provider.
     """
     family = family_of(chain_id)
     admins = [] if admin is None else [admin]
-    # "For V2 EVM contracts it holds several admin addresses": the provider's own is the second
+    # "For V2 EVM contracts it holds several admin addresses". The second one belongs to the provider.
     many = version if admin is None or family is Family.EVM else 1
     admins += [wallet_address(seeds, chain_id, f"{key}:{number}") for number in range(len(admins), many)]
     theirs = store.get("contracts_of", tenant) or []
@@ -173,7 +173,7 @@ def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
         "beneficiary_name": WARNING,
         "beneficiary_address": "1 Example Street, Springfield",
         "account_number": f"000{seeds.number(f'account:{key}', 0, 10**9 - 1):09d}",
-        "routing_number": "000000000",  # not an assigned routing number
+        "routing_number": "000000000",  # this is not an assigned routing number
         "beneficiary_bank_name": "Example Bank (sandbox)",
         "beneficiary_bank_address": "2 Example Street, Springfield",
     }
@@ -187,7 +187,7 @@ def secret_of(seeds: Seeds, *labels: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
-    """Return the public part of a contract's key: its address on EVM chains, else the public key in hex."""
+    """Return the public part of a contract's key: an address on EVM chains, the public key in hex on other chains."""
     secret = secret_of(seeds, "contract", contract_id)
     if family_of(chain_id) is Family.EVM:
         return public_address(secret)
@@ -205,7 +205,7 @@ def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
 
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
-    """Create an account for a user or a company, by the tenant's kind of team.
+    """Create an account for a user or a company, depending on the tenant's kind of team.
     assumed: account_other_variant, account_words, routing_number_format
     """
     bank, currencies = plain(request.external_fiat_account), context.settings["account_currency"]
@@ -235,7 +235,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
 
 
 def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:
-    """Return a person's account at a fictitious bank, by attribute name."""
+    """Return a person's account at a fictitious bank as values by attribute name."""
     return {
         "beneficiary_type": "individual",
         "beneficiary_first_name": first_name,
@@ -258,7 +258,7 @@ def example_bank(first_name: str, last_name: str, number: str, bank_name: str = 
 
 
 def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
-    """Return a new payment account as stored.
+    """Return the stored form of a new payment account.
 
     "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
     assumed: account_defaults
@@ -274,20 +274,20 @@ def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **m
 
 
 def new_route(seeds: Seeds, key: str, tenant: str, owner: Record, fiat: bool) -> Record:
-    """Return a new payment route as stored, with or without a fiat deposit address."""
+    """Return the stored form of a new payment route, with or without a fiat deposit address."""
     number = f"000{seeds.number(f'route:{key}', 0, 10**9 - 1):09d}"
     address = {"beneficiary_name": WARNING, "account_number": number, "routing_number": "000000000"}
     return {"id": key, "tenant": tenant, **owner, "fiat_deposit": address if fiat else None}
 
 
 def delete_payment_account(context: RequestContext, request: DeletePaymentAccount) -> None:
-    """Delete an account; the response has no body."""
+    """Delete an account. The response has no body."""
     account = context.get_for_tenant("payment_account", request.payment_account_id)
     context.store.delete("payment_account", account["id"])
 
 
 def list_payment_routes(context: RequestContext, request: object) -> list[Any] | dict[str, Any]:
-    """Return an empty list, since only the operation is simulated. assumed: payment_routes"""
+    """Return an empty list. The sandbox simulates only the operation, without routes. assumed: payment_routes"""
     return [] if context.settings["payment_routes"] == "list" else {"paymentRoutes": []}
 
 
@@ -300,7 +300,7 @@ def list_automations(context: RequestContext, request: object) -> list[Any] | di
 def receive_deposit(
     context: RequestContext, route: Record, amount: Decimal, rail: str, memo: dict[str, str]
 ) -> DepositReceived:
-    """Receive a deposit on a route. A micro deposit sends an event and is not processed. Source: Events.
+    """Receive a deposit on a payment route. A micro deposit sends an event and is not processed. Source: Events.
     assumed: deposits
     """
     small = amount < MINIMUM_DEPOSIT

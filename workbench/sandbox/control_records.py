@@ -1,4 +1,4 @@
-"""Records that controls return, and their JSON form for a served sandbox."""
+"""Records that controls return, and the JSON form in which a served sandbox sends them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -39,7 +39,7 @@ class ApplicationState:
 
 @record
 class CardState:
-    """The status of a card."""
+    """Status of a card."""
 
     id: str = about("Card", ID)
     status: str = about("Status: active, notActivated, locked or canceled")
@@ -64,7 +64,7 @@ class RouteState:
 
 @record
 class Redemption:
-    """Points that were redeemed."""
+    """A redemption of points."""
 
     id: str = about("Item of the rewards activity")
     points: int = about("Points")
@@ -139,7 +139,7 @@ class WalletSignature:
 
 @record
 class ExecutedWithdrawal:
-    """A withdrawal that was executed on the sandbox's chain."""
+    """A withdrawal executed on the sandbox's chain."""
 
     contract_id: str = about("Contract", ID)
     token: str = about("Address of the token")
@@ -158,7 +158,7 @@ class SandboxTime:
 
 @record
 class Snapshots:
-    """The saved states."""
+    """Names of the saved states."""
 
     names: tuple[str, ...] = about("Names of the saved states, oldest first")
 
@@ -211,7 +211,7 @@ class FlushResult:
 
 @record
 class FaultRule:
-    """A fault rule, with the number of calls or deliveries it matched."""
+    """A fault rule, with the number of calls or deliveries that it matched."""
 
     id: int = about("Number of the rule")
     kind: str = about("Kind of fault")
@@ -230,7 +230,7 @@ class FaultRule:
 
     @property
     def used_up(self) -> bool:
-        """Whether the rule applies to nothing more."""
+        """Whether the rule has reached its maximum number of applications."""
         times_over = self.times is not None and self.applied >= self.times
         return times_over or (self.nth is not None and self.matched >= self.nth)
 
@@ -254,7 +254,7 @@ class RequestEntry:
 
 
 class Envelope(MaskedDict):
-    """An event in its wire format; it prints masked."""
+    """An event in its wire format. Private values are masked in the repr."""
 
     __slots__ = ()
 
@@ -262,14 +262,16 @@ class Envelope(MaskedDict):
         super().__init__({**raw, "body": MaskedDict(raw.get("body") or {})})
 
     def shown(self) -> dict[str, Any]:
-        """Return the envelope with its body masked by kind, or masked entirely if the kind is unknown."""
+        """Return the envelope with the private values of its body masked. The body of an unknown kind is masked
+        entirely.
+        """
         kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
         return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
 
 
 @record
 class SandboxEvent:
-    """An event that the sandbox sent, with its cause. It prints masked."""
+    """An event that the sandbox sent, with its cause. Private values are masked in the repr."""
 
     sequence: int = about("Sequence number of the event, from 1")
     payload: Any = about("Webhook body: the event in its wire format")
@@ -289,12 +291,12 @@ class SandboxEvent:
 
 
 class StoredRecord(MaskedDict):
-    """A record as the sandbox stores it, by attribute names; it prints masked."""
+    """The stored form of a record, by attribute names. Private values are masked in the repr."""
 
     __slots__ = ()
 
     def shown(self) -> dict[str, Any]:
-        """Return the record with its private members masked."""
+        """Return the record with masked private members."""
         shown: dict[str, Any] = _masked(self)
         return shown
 
@@ -313,10 +315,10 @@ def private_members() -> Mapping[str, About]:
 def _masked(raw: object, name: str = "") -> Any:
     if isinstance(raw, Mapping):
         shown = {inner: _masked(value, inner) for inner, value in raw.items()}
-        # with the name of its sender, an amount proves who owns an account; other amounts are public
+        # An amount with its sender's name proves who owns an account. Other amounts are public.
         if "originator_name" in raw:
             return {**shown, "amount": DOTS}
-        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens a person's application
+        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens the application of a person
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
     about = private_members().get(name)
@@ -324,7 +326,7 @@ def _masked(raw: object, name: str = "") -> Any:
 
 
 def to_json(result: object) -> Any:
-    """Convert a result to JSON values: records by attribute name, times as text."""
+    """Convert a result to JSON values. Records become objects by attribute name, and times become text."""
     if is_record(result):
         return {member.name: to_json(getattr(result, member.name)) for member in members(type(result))}
     if isinstance(result, list | tuple):
@@ -337,7 +339,7 @@ def to_json(result: object) -> Any:
 
 
 def from_json(annotation: object, raw: Any) -> Any:
-    """Convert JSON values to the annotated return type of a control; times are text or milliseconds."""
+    """Convert JSON values to the annotated return type of a control. Times are text or milliseconds."""
     if get_origin(annotation) is list:
         return [from_json(get_args(annotation)[0], value) for value in raw]
     if isinstance(annotation, type) and is_record(annotation):

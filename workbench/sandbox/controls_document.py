@@ -17,7 +17,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", Mappi
 
 
 def controls_document(url: str) -> Schema:
-    """Return the OpenAPI 3.1 document of the controls under a URL, as plain data."""
+    """Return the OpenAPI 3.1 document of the controls served at a URL, as plain data."""
     bodies = {_body_name(row): _body(row) for row in CONTROLS.values()}
     return {
         "openapi": "3.1.0",
@@ -59,7 +59,7 @@ def _operation(row: Control) -> Schema:
 
 
 def _reading(name: str, summary: str, failures: tuple[int, ...], *, needs_key: bool = False) -> Schema:
-    """Return an operation without arguments. The guide needs its key only from other machines."""
+    """Return an operation without arguments. Only other machines need a key for the guide."""
     keys: list[Schema] = [{"ApiKey": []}, {}] if needs_key else []
     responses = _responses(failures)
     return {"operationId": name, "tags": ["controls"], "summary": summary, "security": keys, "responses": responses}
@@ -76,7 +76,7 @@ def _responses(failures: tuple[int, ...]) -> Schema:
 
 
 def python_name(row: Control) -> str:
-    """Return the name of a control's method: `create.user` for `create_user`, `cards.lock` for `lock_card`."""
+    """Return the method name of a control, such as `create.user` for `create_user` or `cards.lock` for `lock_card`."""
     verb, _, noun = row.name.partition("_")
     if not row.method.__name__.startswith("_"):
         return row.name

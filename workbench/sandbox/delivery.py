@@ -1,9 +1,9 @@
-"""Events and outgoing webhooks: each event is delivered to its tenant's endpoints, signed, in order, with retries.
+"""Events and outgoing webhooks. Each event is signed and delivered to its tenant's endpoints in order, with retries.
 
-Events are stored as records and serialized when read. The state of every delivery is in the store, so it survives a
-restart. Each endpoint has a separate thread and waits for no other. Of several processes on one file, one delivers.
-Retries are due by the sandbox's clock. Delivery is at least once: if the process is killed after the receiver's
-response but before that is recorded, the event is sent again.
+Events are stored as records and serialized when read. The store contains the state of every delivery, so that
+deliveries survive a restart. Each endpoint has a separate thread, so that a slow endpoint delays no other endpoint. If
+several processes share a file, one process delivers. Retries are due by the sandbox's clock. Delivery is at least once:
+if the process is killed after the receiver's response but before that is recorded, the event is sent again.
 
 # Registration, signing and retries are not documented.
 # assumed: event_endpoints, event_signing, event_retries, event_retry_spread, event_ids, event_order, event_gone
@@ -38,14 +38,14 @@ from workbench.service.interface.events import (
 
 Record = dict[str, Any]
 Post = Callable[[str, Mapping[str, str], bytes], PostResult]
-_BUSY_INTERVAL = 0.5  # seconds before a busy file is tried again
-_CLOSING = 0.5  # seconds that `close` waits for deliveries in flight
+_BUSY_INTERVAL = 0.5  # seconds until a busy file is tried again
+_CLOSING = 0.5  # seconds for which `close` waits for deliveries in flight
 _GONE = 410
-_SLOW = 1_000  # milliseconds; faster responses are not recorded, since they differ from run to run
+_SLOW = 1_000  # milliseconds; shorter durations are not recorded, since they vary between runs
 
 
 class WebhookDispatcher:
-    """Delivers events that are due, in one thread per endpoint. Without endpoints, no thread runs."""
+    """Delivers events that are due. It runs one thread per endpoint, and no thread without endpoints."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class WebhookDispatcher:
         hosts: Collection[str],
         keep_time: Callable[[], None],
     ) -> None:
-        self._keep_time = keep_time  # called only if endpoints exist
+        self._keep_time = keep_time  # called only if an endpoint is registered
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
         self._relay: Post | None = None
@@ -63,10 +63,10 @@ class WebhookDispatcher:
         self._store = environment.store
         self._faults = faults
         self._news = threading.Condition()
-        self._notices = 0  # number of notifications so far
+        self._notices = 0  # number of notifications that were sent
         self._threads: dict[str, threading.Thread] = {}
-        self._idle: dict[str, int] = {}  # by endpoint: notification after which nothing was due
-        self._seen: dict[str, int] = {}  # by endpoint: number of the last inspected event
+        self._idle: dict[str, int] = {}  # by endpoint, the number of the notification after which no delivery was due
+        self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was inspected
         self._closed = threading.Event()
 
     @property
@@ -75,10 +75,10 @@ class WebhookDispatcher:
         return bool(self._store.count("endpoint"))
 
     def distrust_callers(self, relay: Post | None = None) -> None:
-        """Restrict deliveries for untrusted callers: none goes to this machine.
+        """Send no deliveries to this machine, since callers are not trusted.
 
         Args:
-            relay: Posts to receivers on the caller's own machine in place of this one.
+            relay: Relay that posts to receivers on the caller's own machine.
         """
         self._relay = relay
         if relay is None:
@@ -109,7 +109,7 @@ class WebhookDispatcher:
             self._news.notify_all()
 
     def flush(self, timeout: float) -> bool:
-        """Wait until no delivery is due, or until the timeout; return whether none is due."""
+        """Wait until no delivery is due or the timeout expires, and return whether no delivery is due."""
         if not self.active:
             return True
         self.notify()
@@ -124,12 +124,10 @@ class WebhookDispatcher:
         with self._news:
             self._closed.set()
             self._news.notify_all()
-            threads = tuple(self._threads.values())  # a thread removes itself when it ends
+            threads = tuple(self._threads.values())  # copied, since a thread removes itself when it ends
         deadline = monotonic() + _CLOSING
         for thread in threads:
-            thread.join(
-                max(deadline - monotonic(), 0)
-            )  # a delivery that is still waiting is sent again after a restart
+            thread.join(max(deadline - monotonic(), 0))  # after a restart, a delivery that still waits is sent again
 
     def _work(self, endpoint: str) -> None:
         while not self._closed.is_set():
@@ -146,12 +144,13 @@ class WebhookDispatcher:
                     del self._threads[endpoint]
                     return
                 self._idle[endpoint] = notice
-                self._news.notify_all()  # `flush` may wait for this; the other threads continue to wait for notices
+                # wakes `flush`, which may wait for this; other threads continue to wait for notifications
+                self._news.notify_all()
                 while self._notices == notice and not self._closed.is_set():
                     self._news.wait()
 
     def _step(self, endpoint: str) -> bool:
-        """Send the delivery that is due first; return whether any was due."""
+        """Send the delivery that is due first, and return whether a delivery was due."""
         with self._store:
             row = self._store.get("endpoint", endpoint)
             due_delivery = self._due(row) if row is not None and row["enabled"] else None
@@ -185,7 +184,7 @@ class WebhookDispatcher:
         fresh = self._fresh(row)
         if fresh is not None:
             candidates.append(fresh)
-        if not candidates:  # deliveries held for a later one that did not occur before the clock moved
+        if not candidates:  # no later delivery occurred before the clock moved, so held ones are sent
             held = next(self._store.all(f"held/{row['id']}"), None)
             candidates = [
                 delivery
@@ -196,14 +195,14 @@ class WebhookDispatcher:
             return None
         delivery = min(candidates, key=lambda delivery: (delivery["due"], delivery["sequence"]))
         event = self._store.get("event", str(delivery["sequence"]))
-        if event is None:  # the world was reset meanwhile
+        if event is None:  # meanwhile, the sandbox was reset
             self._leave(row["id"], delivery)
             self._store.delete(f"delivery/{row['id']}", str(delivery["sequence"]))
             return self._due(row)
         return now if delivery["held"] == "next" else delivery["due"], delivery, event
 
     def _fresh(self, row: Record) -> Record | None:
-        """Return a new delivery of the first event not yet sent to the endpoint."""
+        """Return a new delivery of the first event that was not yet sent to the endpoint."""
         after = max(row["next"], self._seen.get(row["id"], 0)) - 1
         for event in self._store.numbered("event", after):
             if event["tenant"] == row["tenant"]:
@@ -227,7 +226,7 @@ class WebhookDispatcher:
         }
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
-        # checked on each attempt, since the address of a host name may change
+        # Each attempt checks the URL, because the address of a host name may change.
         return send(url, headers, body, check=self.check, relay=self._relay)
 
     def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult, noted: Record) -> None:
@@ -253,17 +252,19 @@ class WebhookDispatcher:
             state = "failed"
         else:
             wait = int(min(first * factor ** (tried - 1), longest) * 1000)
-            spread = int(wait * settings["event_retry_spread"])  # spread the retries of deliveries that failed together
+            # spreads the retries of deliveries that failed together
+            spread = int(wait * settings["event_retry_spread"])
             due = now + wait - self._environment.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, spread)
         self.enqueue(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if result.status == _GONE:
             self._store.put("endpoint", endpoint, {**self._store.get("endpoint", endpoint), "enabled": False})
-        for sequence in self._store.all(f"held/{endpoint}"):  # release the delivery that was held until the next one
+        # sends the delivery that was held until after the next one
+        for sequence in self._store.all(f"held/{endpoint}"):
             if sequence != delivery["sequence"]:
                 self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})
 
     def enqueue(self, row: Record, delivery: Record) -> None:
-        """Store a delivery to an endpoint. It is sent when it is due, unless it was accepted or abandoned."""
+        """Store a delivery to an endpoint. It is sent when it is due, unless it is delivered or failed."""
         sequence = delivery["sequence"]
         self._leave(row["id"], self._delivery(row["id"], sequence))
         self._store.put(f"delivery/{row['id']}", str(sequence), delivery)
@@ -282,7 +283,7 @@ class WebhookDispatcher:
 
 
 def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
-    """Return the kind and id of a queued delivery: ordered by due time, or held back for a swap."""
+    """Return the store kind and id of a queued delivery, which is ordered by due time or held back for a swap."""
     held = delivery["held"] == "next"
     number = f"{delivery['sequence']:012d}"
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
@@ -294,7 +295,7 @@ def _members(body: bytes) -> dict[str, Any]:
 
 
 class Delivered(bytes):
-    """The body of a delivery; its repr shows the length only."""
+    """Body of a delivery. The repr shows only the length."""
 
     __slots__ = ()
 
@@ -311,7 +312,8 @@ def wire_event(environment: Environment, kept: Record) -> Record:
         action=action,
         version=environment.settings["event_version"]  # assumed: event_version
         or ("1.1.0" if kept.get("why") or _completion_reason(environment, kept) else "1.0.0"),
-        event_received_at=moment_of(kept["at"]) if kept["kind"] == "user.updated" else None,  # present on user.updated
+        # present only on user.updated
+        event_received_at=moment_of(kept["at"]) if kept["kind"] == "user.updated" else None,
         body=_BODIES[resource](environment, kept),
     )
     record: Record = environment.converter.unstructure(event)
@@ -319,7 +321,7 @@ def wire_event(environment: Environment, kept: Record) -> Record:
 
 
 def listed(environment: Environment, kept: Record) -> SandboxEvent:
-    """Return an event with its cause."""
+    """Return a stored event with its cause."""
     return SandboxEvent(
         sequence=kept["sequence"],
         payload=wire_event(environment, kept),

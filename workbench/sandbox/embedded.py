@@ -1,4 +1,4 @@
-"""The embedded sandbox: a card issuing service in process, with its controls."""
+"""Embedded sandbox: a simulated card issuing service in this process, with its controls."""
 
 import os
 import re
@@ -46,13 +46,13 @@ _CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionRese
 
 
 class DirectTransport:
-    """In-process transport that answers calls without httpx. It also works as a transport of `httpx.AsyncClient`.
+    """In-process transport that answers calls without httpx. It also serves as a transport of `httpx.AsyncClient`.
 
     Args:
-        handler: Answers a request.
+        handler: Function that answers a request.
     """
 
-    is_embedded = True  # its calls do not leave this process
+    is_embedded = True  # the calls do not leave this process
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler
@@ -72,7 +72,7 @@ class DirectTransport:
         return await self.over_httpx().handle_async_request(request)
 
     def over_httpx(self) -> "SandboxTransport":
-        """Load httpx, and return a transport for its clients."""
+        """Load httpx, and return a transport for httpx clients."""
         from workbench.sandbox.transport import SandboxTransport
 
         return SandboxTransport(self._handler)
@@ -80,33 +80,34 @@ class DirectTransport:
 
 @hide_arguments_of_methods
 class Sandbox(Controls):
-    """A simulated card issuing service in this process: all operations, a seeded world, and controls.
+    """A simulated card issuing service in this process, with all operations, a seeded world, and controls.
 
     The same seed and the same calls give the same bytes on every machine. The sandbox opens no socket, starts no thread
     and does not read the wall clock until it is served, delivers webhooks, or has a running clock.
 
     Args:
         seed: Random seed of the world; default 1.
-        environment: "sandbox" or "production"; in "production", simulations answer with 404.
-        behavior: Behavior where the interface document is silent: "documented" (closest to the document), "observed"
-            (as live services), or a TOML file or mapping of settings by their id in `assumptions()`, as
-            {"behavior": "observed", "settle_route": False}.
-        wire_names: Wire names that differ, by `record.attribute`.
-        path: File for the state, which survives a killed process; several processes may share it. Seed, environment and
-            behavior are stored with it and used if not given.
-        public_webhooks: Whether webhooks may go to public addresses as well as to this machine.
-        webhook_hosts: Hosts that webhooks may go to, whatever their address.
-        random_keys: Whether API keys are random. By default they are derived from the seed, the same everywhere; a
-            sandbox served beyond this machine needs random ones. Stored in the file, like the seed.
-        api_key: Full API key, of 16 characters or more; the other keys are derived from it. Stored in the file.
-        clock: "fixed" (default): the seeded time until a control moves it. Running: "now", a time, or a speed such as
-            "x60". Times of the seeded world lie before its start.
+        environment: "sandbox" or "production". In "production", simulations answer 404.
+        behavior: Behavior in cases that the interface document leaves open: "documented" (closest to the document),
+            "observed" (like live services), or a TOML file or mapping of settings by their id in `assumptions()`, such
+            as {"behavior": "observed", "settle_route": False}.
+        wire_names: Wire names that differ from the declared names, by `record.attribute`.
+        path: File for the state, which survives a killed process. Several processes may share the file. The file also
+            stores seed, environment and behavior, which are then the defaults.
+        public_webhooks: Whether webhooks may also go to public addresses, not only to this machine.
+        webhook_hosts: Hosts that webhooks may go to, regardless of address.
+        random_keys: Whether API keys are random. By default keys are derived from the seed and are equal on every
+            machine. A sandbox that other machines can reach needs random keys. The file stores this argument, like the
+            seed.
+        api_key: Full API key of 16 characters or more. The other keys are derived from it. The file stores this key.
+        clock: "fixed" (default) shows the seeded time until a control moves the clock. "now", a time, or a speed such
+            as "x60" starts a running clock. Times of the seeded world lie before the clock's start.
         world: Seeded world: "small" (default), "program" with 240 people and a year of purchases, "large" with 1,000,
-            or a TOML file with the numbers of a card program. All contain the records of the small world.
+            or a TOML file with the parameters of a card program. Every world contains the records of the small world.
 
     Raises:
         UsageError: An argument has a value that is not allowed.
-        UnusableFile: The file is not a sandbox's, or was created with other arguments.
+        UnusableFile: The file does not belong to a sandbox, or was created with other arguments.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class Sandbox(Controls):
         self._engine = engine
         self.clock = engine.clock
         self._key = self._engine.full_key
-        self._shared: list[Any] = []  # server and URL of `share`; views use the same list
+        self._shared: list[Any] = []  # server and URL of `share`, which views share as well
 
     @property
     def full_key(self) -> str:
@@ -163,7 +164,7 @@ class Sandbox(Controls):
         return self._engine.full_key
 
     def _handle(self, request: Request) -> Response:
-        """Return the response to a request; a rejected request changes nothing.
+        """Return the response to a request. A rejected request changes nothing.
 
         Raises:
             ConnectionError: A fault rule prevents a response.
@@ -175,11 +176,11 @@ class Sandbox(Controls):
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return up to 1,000 deliveries after a sequence number, each with its number, and the number of the last event
-        read. If 1,000 are returned, more may follow.
+        read. If the result has 1,000 deliveries, more may follow.
 
         Args:
             after: Sequence number of an event.
-            api_key: Key of the tenant, which also signs the deliveries; default: the session's.
+            api_key: Key of the tenant, which also signs the deliveries; default: the session's key.
         """
         engine, key = self._engine, api_key or self._key
         engine.catch_up()
@@ -190,7 +191,7 @@ class Sandbox(Controls):
             return due, due[-1][0] if len(due) == _MAX_DRAINED else engine.last_event
 
     def _mark(self) -> str:
-        """Return the id of this world and the number of its last event, without a transaction."""
+        """Return the id of this world and the number of its last event, without opening a transaction."""
         world = self._engine.store.get("meta", "made").get("world", "")
         return f"{world}:{self._engine.last_event}"
 
@@ -230,24 +231,24 @@ class Sandbox(Controls):
         keyfile: str | os.PathLike[str] | None = None,
         forwarded: bool = False,
     ) -> AbstractContextManager[str]:
-        """Serve over HTTP within a `with` block; yields the URL, for clients in any language.
+        """Serve over HTTP within a `with` block, and yield the URL, for clients in any language.
 
         If other machines can connect, webhooks cannot target this machine, and receivers' responses are hidden.
 
         Args:
             host: Address to listen on; by default only this machine can connect.
-            port: Port; 0 takes any free one.
-            hosts: Accepted host names. Those of this machine are accepted if only it can connect.
+            port: Port; 0 takes any free port.
+            hosts: Accepted host names. If only this machine can connect, its own names are accepted too.
             certfile: Certificate for TLS, a PEM file.
-            keyfile: Its private key, if not in the same file.
-            forwarded: Whether all requests come through a proxy whose headers X-Forwarded-Prefix and
-                X-Forwarded-Proto are to be trusted, for the addresses in the guide and the documents.
+            keyfile: Private key of the certificate, if `certfile` does not contain it.
+            forwarded: Whether all requests come through a proxy, so that its headers X-Forwarded-Prefix and
+                X-Forwarded-Proto determine the URLs in the guide and the documents.
 
         Raises:
             PortTaken: The port is in use.
             UnusableFile: The certificate or its key cannot be used.
-            UsageError: If other machines can connect, random keys or an explicit one are required, and a host name if
-                the address is a wildcard.
+            UsageError: Other machines can connect, and the keys are neither random nor explicit, or a wildcard address
+                has no host name.
         """
         settings = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not settings.get("random_keys"):
@@ -274,11 +275,11 @@ class Sandbox(Controls):
         )
 
     def share(self) -> str:
-        """Serve to this machine until this sandbox is closed, and return the URL, so that commands and curl share its
+        """Serve to this machine until this sandbox is closed, and return the URL. Commands and curl can then use its
         state.
 
-        Repeated calls return the same URL. `workbench --url URL …` needs no key; curl sends the key from the guide. At
-        this URL random keys replace the seeded ones, which are the same everywhere.
+        Repeated calls return the same URL. The command `workbench --url URL …` needs no key, and curl sends the key
+        from the guide. At this URL random keys replace the seeded keys, which are equal on every machine.
         """
         if not self._shared:
             settings = self._engine.store.get("meta", "made")
@@ -302,10 +303,10 @@ class Sandbox(Controls):
         """Return the HTTP application that `serve` runs.
 
         Args:
-            url: URL it is served at.
+            url: URL that the sandbox is served at.
             local: Whether only this machine can connect, so that the guide needs no key.
             with_new_keys: Whether random keys replace the seeded ones.
-            relay: Posts deliveries on the machine of a remote caller.
+            relay: Relay that posts deliveries on the machine of a remote caller.
             forwarded: As for `serve`.
         """
         from workbench.sandbox.server import App
@@ -321,7 +322,7 @@ class Sandbox(Controls):
         self.close()
 
     def close(self) -> None:
-        """Stop serving and webhook deliveries, and close the file."""
+        """Stop the server and webhook deliveries, and close the file."""
         if self._shared:
             self._shared[0].__exit__(None, None, None)
             self._shared.clear()
@@ -335,7 +336,7 @@ class Sandbox(Controls):
 
 
 def problems(given: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of a sandbox's arguments."""
+    """Return the problems in a sandbox's arguments."""
     problems_found = []
     if type(given.get("seed", 1)) is not int:
         problems_found.append(Problem("seed", "type", "must be a whole number"))
@@ -359,13 +360,13 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
 
 
 def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
-    """Return the start time and the speed of a new sandbox's clock; a speed of None means a fixed clock.
+    """Return the start time and the speed of a new sandbox's clock. A fixed clock has the speed None.
 
     Args:
-        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, such as "x60".
+        clock: "fixed" or None, "now", the time (also as text) from which the clock runs, or a speed such as "x60".
 
     Raises:
-        UsageError: `clock` is none of these.
+        UsageError: `clock` has another value.
     """
     wall = int(time.time() * 1000)
     text = "fixed" if clock is None else clock
@@ -388,7 +389,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
 
 
 def _make(store: Store, start: int, world: World | None, **given: object) -> bool:
-    """Create the world in an empty store, or check that an existing one was created with the same arguments.
+    """Create the world in an empty store, or check that an existing world was created with the same arguments.
 
     Returns:
         Whether the world was created by this call.

@@ -1,7 +1,7 @@
-"""Engine of a sandbox: combines state, clock, service, faults and webhook deliveries.
+"""Engine of a sandbox, which combines state, clock, service, faults and webhook deliveries.
 
-The engine logs the last requests with their response, duration and fault rule. The log is in memory, and in the
-sandbox's file if it has one. It is written in batches, so a killed process may lose the last entries.
+The engine logs the most recent requests with their response, duration and fault rule. The log is in memory, and in the
+sandbox's file if there is a file. The file is written in batches, so a killed process may lose the last entries.
 """
 
 import threading
@@ -31,18 +31,18 @@ from workbench.service.interface import table
 from workbench.service.interface.convert import Names, converter
 
 Record = dict[str, Any]
-_TICK = 0.25  # seconds between checks of a running clock and of changes by other processes
+_TICK = 0.25  # seconds between checks for changes by other processes, and of a running clock
 
 
 class Engine:
     """A sandbox without its controls.
 
     Args:
-        store: State with a world in it.
-        settings: The value of each behavior.
-        wire_names: Wire names that differ, by `record.attribute`.
+        store: Store that contains a world.
+        settings: Value of every sandbox setting, by assumption id.
+        wire_names: Wire names that differ from the declared names, by `record.attribute`.
         reach: Kinds of addresses that webhooks may go to.
-        webhook_hosts: Hosts that webhooks may go to, whatever their address.
+        webhook_hosts: Hosts that webhooks may go to, regardless of address.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class Engine:
 
     @property
     def last_event(self) -> int:
-        """The number of the last event, 0 without events."""
+        """Number of the last event; 0 without events."""
         return self.store.get("counter", "event") or 0
 
     def events(self, after: int = 0) -> Iterator[Record]:
-        """Iterate over the stored events after a number; events of a damaged transaction are skipped."""
+        """Iterate over the stored events after a sequence number. Events of a damaged transaction are skipped."""
         for kept in self.store.numbered("event", max(after, 0)):
             if "transaction" not in kept or self.store.readable("transaction", kept["transaction"]) is not None:
                 yield kept
 
     def event_of(self, event_id: str) -> Record | None:
-        """Return the stored event with an id, searching from the newest."""
+        """Return the stored event with an id. The search starts at the newest event."""
         return next(
             (
                 self.store.get("event", str(number))
@@ -110,7 +110,9 @@ class Engine:
         )
 
     def catch_up(self) -> AbstractContextManager[None]:
-        """Apply the changes that became due on a running clock; return a context that fixes the time it shows."""
+        """Apply the changes that became due on a running clock, and return a context that fixes the time while it is
+        open.
+        """
         if not self.clock.runs:
             return nullcontext()
         at = self.clock.ms
@@ -120,7 +122,7 @@ class Engine:
         return self.clock.showing(at)
 
     def keep_time(self) -> None:
-        """Apply scheduled changes and follow other processes in a background thread, without waiting for a request."""
+        """Start a background thread that applies scheduled changes and follows other processes between requests."""
         if self._ticking is not None or not (self.clock.runs or (self.store.shared and self.dispatcher.active)):
             return
 
@@ -130,7 +132,7 @@ class Engine:
                 with (
                     suppress(UnusableFile),
                     self.store,
-                ):  # reads changes of other processes; retried in the next round if the file is busy
+                ):  # read the changes of other processes; if the file is busy, the next round does this
                     self.catch_up()
                 if self.clock.runs or self.store.version != seen:
                     seen = self.store.version
@@ -140,11 +142,11 @@ class Engine:
         self._ticking.start()
 
     def _move_clock(self, by: int) -> None:
-        """Advance the clock by milliseconds; scheduled changes happen at their due times."""
+        """Advance the clock by milliseconds. Scheduled changes happen at their due times."""
         with self.store:
             end = self.clock.ms + by
             self._happen_until(end)
-            if by:  # an advance by zero only reads the clock
+            if by:  # an advance by zero reads the clock without a change
                 self.clock.set(end, self.clock.speed)
         self.dispatcher.notify()
 
@@ -182,23 +184,23 @@ class Engine:
 
 KEPT = 1_000
 _KEPT_BODY = 16 * 1024
-_UNSAVED = 64  # maximum number of requests per write
+_UNSAVED = 64  # maximum number of requests that one write saves
 _UNSAVED_SECONDS = 1.0
 _OPEN_HEADERS = frozenset({"accept", "content-length", "content-type", "date", "retry-after", "user-agent"})
 
 
 class RequestLog:
-    """The last thousand requests."""
+    """Log of the last thousand requests."""
 
     def __init__(self, service: Service, store: Store) -> None:
         self._service = service
         self._file = store if isinstance(store, FileStore) else None
-        # Requests that are not written to the file yet.
+        # Requests that have not been written to the file.
         self._entries: deque[tuple[Request, Response, int, float]] = deque(maxlen=KEPT)
         self._saved = monotonic()
 
     def add(self, request: Request, answer: Response, at: int, seconds: float) -> None:
-        """Add a request; bodies of more than 16 kB are left out."""
+        """Add a request without bodies of more than 16 kB."""
         if len(request.body) > _KEPT_BODY:
             request = attrs.evolve(request, body=b"")
         if len(answer.body) > _KEPT_BODY:
@@ -217,7 +219,7 @@ class RequestLog:
         """Write the requests to the file, if the sandbox has one."""
         if self._file is None or not self._entries:
             return
-        with suppress(UnusableFile), self._file:  # if the file is busy, these are written with the next requests
+        with suppress(UnusableFile), self._file:  # if the file is busy, a later write saves these requests
             self._saved = monotonic()
             self._file.keep_requests(starmap(self._row, self._entries), KEPT)
             self._entries.clear()
@@ -226,7 +228,7 @@ class RequestLog:
         """Return the requests, oldest first.
 
         Args:
-            tenant: Id of the tenant; empty for requests without a known key, None for all.
+            tenant: Id of the tenant; empty for requests without a known key, None for all requests.
             reveal: Whether private values of bodies are shown.
         """
         self.save()
@@ -240,7 +242,7 @@ class RequestLog:
         answer = response.body
         operation = self._service.operation_of(request)
         if self._file is not None and operation is table.Operations.sign_withdrawal and response.status < 400:
-            # No file contains a signature.
+            # The file never contains a signature.
             answer = strict_json.dumps(
                 to_json(masked(_loaded(answer.decode("latin-1")), of=table.Operations.sign_withdrawal.answer))
             )

@@ -1,7 +1,7 @@
-"""Assumed behavior beyond the interface document, each part switchable by a setting.
+"""Assumed behavior beyond the interface document. A setting turns each part on or off.
 
-It covers a settle call, lists of routes, HTTP conventions (bearer tokens, idempotency keys, rate limits) and members
-and values that a later release may add.
+The assumed behavior covers a settle call, lists of payment routes, HTTP conventions (bearer tokens, idempotency keys,
+rate limits), and members and values that a later release may add.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ from workbench.service.interface.formats import CENTS, ID
 from workbench.service.interface.table import Operation
 from workbench.service.interface.transactions import SimulatedTransaction
 
-_DAY = 24 * 60 * 60 * 1000  # milliseconds
+_DAY = 24 * 60 * 60 * 1000  # in milliseconds
 _MINUTE = 60 * 1000
 LATER = "addedLater"
 """Name and value of a member added by a simulated later release."""
-_MAX_KEY = 255  # characters of an idempotency key
+_MAX_KEY = 255  # maximum length of an idempotency key, in characters
 
 
 SETTLE_REASON = Reason(
@@ -31,7 +31,7 @@ ROUTES_REASON = Reason("the endpoints for payment routes are not shown")
 
 @record
 class SettleTransaction:
-    """Request to settle an authorization. Assumed: all of it is undocumented."""
+    """Request to settle an authorization. Assumed: the request is undocumented."""
 
     transaction_id: str = about("Transaction to settle", ID)
     amount: int | Full = about("Amount to settle; FULL settles the entire hold", CENTS, minimum=1)
@@ -39,7 +39,7 @@ class SettleTransaction:
 
 @record
 class ListPaymentRoutes:
-    """Request for the payment routes. Assumed: all of it is undocumented."""
+    """Request for the payment routes. Assumed: the request is undocumented."""
 
 
 @record
@@ -103,7 +103,8 @@ def key_of(headers: Any, *, bearer: bool) -> str:
 
 
 def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
-    """Return a response or event body as a later release may write it, with the extra members that a behavior lists.
+    """Return a response or event body in the form of a possible later release, with the extra members that a behavior
+    lists.
 
     assumed: unknown_members, unknown_values, null_values, reversed_lists, extra_members
     """
@@ -153,7 +154,7 @@ def _changed(answer: object, members: bool, values: Collection[str], nulls: Coll
 
 
 class RateLimit:
-    """Rate limiter: counts the requests of each key per minute of the sandbox's clock. assumed: rate_limit"""
+    """Rate limiter that counts the requests of each key per minute of the sandbox's clock. assumed: rate_limit"""
 
     def __init__(self) -> None:
         self._minute = 0
@@ -167,7 +168,7 @@ class RateLimit:
         """Count a request, and add the rate limit headers to its response.
 
         Raises:
-            ApiError: 429, if the limit is exceeded.
+            ApiError: The limit is exceeded (429).
         """
         limit = context.settings["rate_limit"]
         if limit is None:
@@ -191,12 +192,12 @@ class RateLimit:
 def answer_once(
     context: RequestContext, headers: Any, request: tuple[str, str, bytes], answer: Callable[[], bytes]
 ) -> bytes:
-    """Answer a write; a repeated idempotency key of the last 24 hours gets the stored response.
+    """Answer a write. An idempotency key that was used in the last 24 hours gets the stored response.
 
     assumed: idempotency_keys
 
     Raises:
-        ApiError: 400, if the key is too long; 409, if another write used it.
+        ApiError: The key is too long (400), or another write used the key (409).
     """
     key = headers.get("idempotency-key")
     if not key or not context.settings["idempotency_keys"]:

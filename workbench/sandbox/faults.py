@@ -1,7 +1,7 @@
-"""Fault rules: which calls or deliveries fail, how often, and how.
+"""Fault rules, which determine the calls or deliveries that fail, how often and how they fail.
 
-Rules are stored in the sandbox's file, if it has one, until they are removed. A reset keeps them; a fork has none.
-While any rule exists, every response has a `Workbench-Fault` header.
+The sandbox's file, if there is one, stores the rules until they are removed. A reset keeps the rules, and a fork has no
+rules. While a rule exists, every response has a `Workbench-Fault` header.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -68,7 +68,7 @@ FaultTarget = Literal[
     TransactionKind,
     CardKind,
 ]
-"""Kinds of faults, and the operations and kinds of events that a rule may be limited to, for type checkers."""
+"""Operations and kinds of events that a rule may be limited to, and kinds of faults, for type checkers."""
 _EXECUTED = frozenset({"latency", "lost", "cut", "malformed", "slow_body"})
 _WHOLE = frozenset({"latency", "status", "malformed"})
 
@@ -106,7 +106,7 @@ def _documented(status: int, name: str | None) -> dict[str, Any]:
 
 
 def _meets(arguments: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Return whether arguments have the given values; query arguments are text."""
+    """Return whether arguments have the expected values. Query arguments are text."""
     values = {path: get_path(arguments, path) for path in where}
     return all(values[path] == value or str(values[path]) == str(value) for path, value in where.items())
 
@@ -124,7 +124,7 @@ class FaultRules:
 
     @property
     def count(self) -> int:
-        """The number of rules."""
+        """Number of rules."""
         return self._store.count("fault")
 
     @property
@@ -133,18 +133,19 @@ class FaultRules:
         return [build(FaultRule, row) for row in self._store.all("fault")]
 
     def put(self, rule: FaultRule) -> FaultRule:
-        """Add a rule, or replace the one with its number."""
-        kept = strict_json.dumps(dict(given(rule)))  # decimals become numbers
+        """Add a rule, or replace the rule with the same number."""
+        kept = strict_json.dumps(dict(given(rule)))  # JSON turns decimals into numbers
         self._store.put("fault", str(rule.id), strict_json.stored(kept))
         return rule
 
     def match(
         self, name: str | None, kinds: Collection[str], arguments: Callable[[], Mapping[str, Any]]
     ) -> FaultRule | None:
-        """Return the first rule that applies to a call or a delivery; increment the count of every matching rule.
+        """Return the first rule that applies to a call or a delivery, and increment the match count of every matching
+        rule.
 
         Args:
-            arguments: Returns the arguments of the call, or the body of the event.
+            arguments: Function that returns the arguments of the call, or the body of the event.
         """
         matched = None
         with self._store:
@@ -165,8 +166,8 @@ class FaultRules:
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
     def apply(self, service: Service, request: Request) -> Response:
-        """Answer a request under the fault rules; the `Workbench-Fault` header states their number and the applied
-        rule.
+        """Answer a request under the fault rules. The `Workbench-Fault` header states the number of rules and the
+        applied rule.
         """
         text = f"{sum(not rule.used_up for rule in self.rules)} active"
         operation = service.operation_of(request)

@@ -1,4 +1,4 @@
-"""Guide to a sandbox: the base URL, keys and example ids as plain data."""
+"""Guide to a sandbox, with base URL, keys and example ids as plain data."""
 
 from collections import defaultdict
 
@@ -12,8 +12,8 @@ from workbench.service.chains.addresses import chain_of
 def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     """Return base URL, keys with their permissions, and current example ids.
 
-    The primary tenant, whose keys control the sandbox, sees the other tenants as well; each other tenant sees only
-    itself.
+    The keys of the primary tenant control the sandbox, so its guide also lists the other tenants. The guide of another
+    tenant lists only this tenant.
 
     Args:
         tenant: Id of the tenant whose examples come first.

@@ -1,4 +1,6 @@
-"""Interface of a sandbox for other packages, in addition to its controls. These names are not public and may change."""
+"""Interface of a sandbox for other packages, in addition to the controls. The names in this module are not public and
+may change.
+"""
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -13,11 +15,11 @@ if TYPE_CHECKING:
 
 
 EventDelivery = tuple[int, dict[str, str], bytes]
-"""Sequence number of an event, headers and body of its delivery."""
+"""Sequence number of an event, and the headers and body of its delivery."""
 
 
 class Internals(Protocol):
-    """Members of an embedded sandbox, or of the client of a served one; see there for their arguments."""
+    """Members of an embedded sandbox, or of the client of a served sandbox. Those classes document the arguments."""
 
     @property
     def engine(self) -> "Engine": ...
@@ -26,9 +28,9 @@ class Internals(Protocol):
     @property
     def url(self) -> str: ...
     @property
-    def hosted(self) -> bool: ...  # client of a served sandbox
+    def hosted(self) -> bool: ...  # whether the client's sandbox is served
     @property
-    def http(self) -> "httpx.Client": ...  # client of a served sandbox
+    def http(self) -> "httpx.Client": ...  # HTTP client, if the sandbox is served
 
     def changed(self, kind: str, names: str = "", mark: str = "") -> list[Any]: ...
     def changes(self, actor: str = "") -> int: ...
@@ -54,7 +56,7 @@ class _InternalMembers:
         self._sandbox = sandbox
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # such as a copy without a sandbox
+        if name.startswith("_"):  # without this, a copy that lacks `_sandbox` would recurse
             raise AttributeError(name)
         return getattr(self._sandbox, f"_{name}")
 
@@ -63,6 +65,6 @@ def internals(sandbox: object) -> Internals:
     """Return the internal members of a sandbox.
 
     Args:
-        sandbox: An embedded sandbox, or the client of a served one.
+        sandbox: Embedded sandbox, or client of a served sandbox.
     """
     return cast("Internals", _InternalMembers(sandbox))

@@ -1,4 +1,6 @@
-"""HTML page of the operations of a served sandbox, without scripts: fields, rules, errors and a curl command each."""
+"""HTML page of a served sandbox's operations, without scripts. Each operation has its fields, rules, errors and a curl
+command.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +27,7 @@ _PREFIXES = frozenset({"", "issuing", "simulate", "tenants", "signatures"})
 
 
 def page(operations: Iterable[Operation[..., Any]], url: str, converter: Converter) -> str:
-    """Return the page.
+    """Return the HTML page.
 
     Args:
         operations: Served operations.

@@ -1,7 +1,7 @@
-"""Users, companies and their owners: applications, status changes and updates.
+"""Users, companies and their owners, with applications, status changes and updates.
 
-A new application is `pending`; after `review_seconds` of sandbox time it gets its outcome. A status word in the last
-name decides it immediately. Until the terms are accepted, `approved` becomes `tosNotAccepted`.
+A new application is `pending` and gets its outcome after `review_seconds` of sandbox time. A status word in the last
+name determines the outcome immediately. Until the terms are accepted, `approved` becomes `tosNotAccepted`.
 """
 
 import re
@@ -23,7 +23,7 @@ LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
 REASONS: Mapping[str, str] = BEHAVIORS["status_reasons"].documented  # assumed: status_reasons, approved_with_reason
 LATER_STATUSES = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
-"""Statuses that the document shows only in events, and the status that answers show instead."""
+"""Statuses that the document shows only in events, with the status that responses show instead."""
 HOLDER = ("first_name", "last_name", "email")
 """Members of a user that appear in transaction events."""
 _KEPT = (
@@ -43,7 +43,7 @@ _KEPT = (
 
 
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
-    """Create an application, or complete an initiated one."""
+    """Create an application, or complete an initiated application."""
     tenant = context.tenant
     if tenant["management"] == "provider" and not any(getattr(request, name) for name in contracts.WALLETS):
         raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required", "wallet_required")
@@ -67,7 +67,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
 
 
 def update_user(context: RequestContext, request: UpdateUser) -> User:
-    """Update the given members of a user."""
+    """Update the members of a user that the request contains."""
     user = context.get_for_tenant("user", request.user_id)
     changes = plain(request)
     del changes["user_id"]
@@ -82,13 +82,13 @@ def update_user(context: RequestContext, request: UpdateUser) -> User:
 
 
 def _address(context: RequestContext, of: Record, given: Record) -> Record:
-    """Return the address after an update: the given part merged into it, or alone."""
+    """Return the address after an update. The new members are merged into the address, or replace it."""
     context.assumed.append("partial_address")
     return {**(of.get("address") or {}), **given} if context.settings["partial_address"] == "merged" else given
 
 
 def _change_user(context: RequestContext, user: Record, changes: Record) -> Record:
-    """Store a changed user, and the earlier names for the events that contain them."""
+    """Store a changed user, and the earlier names, which earlier events contain."""
     names = {name: user.get(name) for name in HOLDER}
     if user["status"] and any(changes.get(name, value) != value for name, value in names.items()):
         number = user.get("names", 0)
@@ -104,14 +104,14 @@ def holder_of(store: Store, user_id: str, names: int) -> Record:
 
 
 def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplication:
-    """Update an owner's application: owner and company are reviewed again. assumed: owner_reapplies"""
+    """Update an owner's application, and review the owner and the company again. assumed: owner_reapplies"""
     company = context.get_for_tenant("company", request.company_id)
     owner = context.get_for_tenant("owner", request.ubo_id)
     if owner["company_id"] != company["id"]:
         raise context.error("Owner not found")
     changes = plain(request)
     kept: Record = {name: changes[name] for name in (*HOLDER, "country_of_issue") if name in changes}
-    if "national_id" in changes:  # the number itself is not stored
+    if "national_id" in changes:  # the number itself is never stored
         kept["nine_digits"] = re.fullmatch(SSN, changes["national_id"]) is not None
     filed = {**owner, **kept}
     if filed.get("country_of_issue") == "US" and not filed.get("nine_digits", True):
@@ -119,14 +119,14 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
     if "address" in changes:
         kept["address"] = _address(context, owner, changes["address"])
     refuse_empty(context, *([None] if len(changes) == 2 else [changes]))
-    if len(changes) > 2:  # other members than the two ids
+    if len(changes) > 2:  # the request changes members besides the two ids
         owner = context.store.save("owner", owner, **kept)
         submit(context, "owner", owner["id"], "reapply", owner["last_name"])
     return shown_company(context, context.store.get("company", company["id"]))
 
 
 def submit(context: RequestContext, kind: str, key: str, action: str, last_name: str) -> Record:
-    """Start the review of an application; a status word in the last name decides it immediately."""
+    """Start the review of an application. A status word in the last name determines the outcome immediately."""
     outcome = outcome_in(last_name) if context.settings["outcome_by_name"] else None
     if outcome is not None:
         context.assumed.append("outcome_by_name")
@@ -138,7 +138,7 @@ def submit(context: RequestContext, kind: str, key: str, action: str, last_name:
 
 
 def outcome_in(last_name: str) -> str | None:
-    """Return the status that a last name contains, in any case. assumed: outcome_by_name"""
+    """Return the status that a last name contains. The search is case-insensitive. assumed: outcome_by_name"""
     text = last_name.lower()
     return next((status for word, status in _WORDS if word in text), None)
 
@@ -157,14 +157,14 @@ def decide(
 
     Args:
         kind: "user", "owner" or "company".
-        key: Its id.
-        reason: Rejection labels; None for the usual ones of the status.
-        cause: The event's statusChangeReason.
+        key: Id of the user, owner or company.
+        reason: Rejection labels; None for the usual labels of the status.
+        cause: Value of the event's statusChangeReason.
         action: Action that changes the status, as in `rules.APPLICATION`.
     """
     applicant: Record = context.store.get(kind, key)
     if action == "review" and status == applicant["status"] and reason in (None, applicant["reason"]) and cause is None:
-        return applicant  # nothing changes, so no event is sent. assumed: review_transitions
+        return applicant  # the status stays the same, so no event is sent. assumed: review_transitions
     step = APPLICATION.get((applicant["status"], action))
     if step is None:
         raise context.error(
@@ -176,7 +176,7 @@ def decide(
         status = step.to or status
         applicant = {**applicant, "terms": True}
     elif status == "approved" and not applicant.get("terms", True):  # assumed: terms_not_accepted
-        if action == "review":  # a control sets the requested status
+        if action == "review":  # the control sets the status that its caller requests
             applicant = {**applicant, "terms": True}
         else:
             status = context.settings["terms_not_accepted"]
@@ -208,7 +208,7 @@ def links(settings: Mapping[str, Any], applicant: Record, sign: Any = None) -> R
 
 
 def shown(context: RequestContext, user: Record) -> User:
-    """Return a user as in a response."""
+    """Return a user as responses show it."""
     record: User = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
@@ -217,7 +217,7 @@ def shown(context: RequestContext, user: Record) -> User:
 
 
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
-    """Return a company with its owners as in a response."""
+    """Return a company with its owners as responses show it."""
     owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
     members = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
     application: CompanyApplication = from_json(CompanyApplication, members)
@@ -236,27 +236,29 @@ def _application(context: RequestContext, applicant: Record) -> Record:
 
 
 def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
-    """Return a new user as stored."""
+    """Return the stored form of a new user."""
     state = {"status": "", "reason": "", "terms": True, "is_active": True, "created_at": at, "updated_at": at}
     return {"id": key, "tenant": tenant, **state, **members}
 
 
 def new_owner(key: str, tenant: str, company: str, status: str, **members: object) -> Record:
-    """Return a new owner of a company as stored."""
+    """Return the stored form of a company's new owner."""
     of = {"id": key, "tenant": tenant, "company_id": company}
     on_file = {"country_of_issue": "US", "nine_digits": True}
     return {**of, **on_file, "status": status, "reason": REASONS.get(status, ""), **members}
 
 
 def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: object) -> Record:
-    """Return a new company as stored; its status follows from its owners."""
+    """Return the stored form of a new company, whose status follows from its owners."""
     keys, address = [owner["id"] for owner in owners], owners[0].get("address")
     return {"id": key, "tenant": tenant, "name": name, "address": address, "owners": keys, **_common(owners), **members}
 
 
 def _common(owners: list[Record]) -> Record:
-    """Return the application status of a company (assumed: company_outcome): approved if all owners are approved,
-    pending while one is pending, otherwise the status of the first owner who is not approved.
+    """Return the application status of a company. assumed: company_outcome
+
+    The status is approved if all owners are approved, and pending while an owner is pending. Otherwise it is the status
+    of the first owner who is not approved.
     """
     open_ = [owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED]
     if any(owner["status"] == "pending" for owner in open_):
@@ -265,7 +267,7 @@ def _common(owners: list[Record]) -> Record:
 
 
 def _from_provider(context: RequestContext, request: CreateUserApplication) -> Record:
-    """Return the personal data behind a share token; empty without a token. assumed: share_token_person"""
+    """Return the personal data behind a share token, which is empty without a token. assumed: share_token_person"""
     if request.first_name is not None:
         return {}
     number = context.store.next("shared person")
@@ -289,7 +291,7 @@ def _claim(context: RequestContext, user: Record, external_id: str | None) -> No
 
 
 def _company_follows(context: RequestContext, key: str) -> None:
-    """Update the status of a company after a change of an owner. assumed: owner_reapplies"""
+    """Update the status of a company after an owner's status changes. assumed: owner_reapplies"""
     company = context.store.get("company", key)
     common = _common([context.store.get("owner", owner) for owner in company["owners"]])
     if common["status"] != company["status"]:

@@ -1,7 +1,8 @@
-"""Members of a card program: users generated from the numbers of a file (`programs`), and users listed there.
+"""Members of a card program: users generated from the parameters of a program file (`programs`), and users listed in
+the file.
 
-Members join, buy by season and habit, and sometimes leave. Some of their purchases are declined, reversed, refunded or
-disputed, and they earn and spend points. No time is after the sandbox's present.
+Members join, make purchases with seasonal and personal patterns, and sometimes leave. Some purchases are declined,
+reversed, refunded or disputed. Members also earn and redeem points. No time is later than the sandbox's clock.
 """
 
 from bisect import bisect
@@ -23,7 +24,7 @@ from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
-_NEW = 30  # days without purchases after which a user counts as gone
+_NEW = 30  # number of days without purchases after which a user counts as gone
 _ADJECTIVES = (
     "Blue",
     "Green",
@@ -63,9 +64,10 @@ _NOUNS = (
 
 
 class Members:
-    """Builder of the users of a card program, from its numbers.
+    """Builder of a card program's users, from the program's parameters.
 
-    Values of users are spread evenly over the quantiles, so that a small program has the same distributions.
+    User values are spread evenly over the quantiles, so that a small program has the same distributions as a large
+    program.
     """
 
     def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Mapping[str, Any]) -> None:
@@ -93,7 +95,8 @@ class Members:
                 [quantile(cohort[name], (i + dice.random()) / count) for i in range(count)]
                 for name in ("joined", "active", "purchases")
             ]
-            dice.shuffle(columns[0])  # longer membership means more purchases, whatever the date of joining
+            # a longer membership has more purchases, and joining dates are independent of that
+            dice.shuffle(columns[0])
             for days, active, purchases in zip(*columns, strict=True):
                 _Member(self, number, days, active, int(purchases + dice.random())).live()
                 number += 1
@@ -105,14 +108,14 @@ class Members:
         return at if at < self.start else at - DAY
 
     def day(self, dice: Random, first: int, last: int) -> int:
-        """Return a random day between two days, by month and weekday."""
+        """Return a random day between two days, weighted by month and weekday."""
         low, high = self.days[max(first - self.first_day - 1, 0)], self.days[last - self.first_day]
         day = self.first_day + bisect(self.days, low + (high - low) * dice.random())
         return min(max(day, first), last)
 
 
 def quantile(knots: Sequence[float], share: float) -> float:
-    """Return the value below which a share lies, from evenly spaced quantiles."""
+    """Return the value at a share from 0 to 1, interpolated between evenly spaced quantiles."""
     place = share * (len(knots) - 1)
     index = int(place)
     if index >= len(knots) - 1:
@@ -121,7 +124,7 @@ def quantile(knots: Sequence[float], share: float) -> float:
 
 
 class _Member:
-    """Builder of one user of a card program, a card and its transactions."""
+    """Builder of one user of a card program, with a card and its transactions."""
 
     def __init__(self, of: Members, number: int, days: float, active: float, purchases: int) -> None:
         self.of, self.program, self.seeds, self.start = of, of.program, of.seeds, of.start
@@ -221,7 +224,7 @@ class _Member:
         return rewards.earned(self.seeds, key, transaction, category, at, before, after)
 
     def _redemptions(self, rows: list[Record]) -> list[Record]:
-        """Occasionally redeem half of the minted points."""
+        """Redeem half of the minted points from time to time."""
         redemptions: list[Record] = []
         left, redeems = 0, self.dice.random() < self.program["redeeming"]
         for number, row in enumerate(sorted(rows, key=lambda row: row["minted"])):
@@ -236,7 +239,7 @@ class _Member:
 
 
 def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapping[str, Any]) -> None:
-    """Store a user of a program's list, with cards, contracts and disputes."""
+    """Store a listed user of a program, with cards, contracts and disputes."""
     external_id = external_id_of(listed)
 
     def new(kind: str, number: int = 0) -> str:
@@ -282,6 +285,6 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapp
 
 
 def _merchant(dice: Random, count: int) -> str:
-    """Return a merchant name; a few are frequent, most occur once."""
+    """Return a merchant name. A few names are frequent, and most occur once."""
     rank = int(count * dice.random() ** 4)
     return f"{_ADJECTIVES[rank % len(_ADJECTIVES)]} {_NOUNS[rank // len(_ADJECTIVES)]}"

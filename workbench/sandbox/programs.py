@@ -1,7 +1,7 @@
-"""Card programs as files: the numbers of a seeded world, and users with their cards, in TOML.
+"""Card programs as TOML files, with the parameters of a seeded world, and listed users with their cards.
 
-The built-in worlds are such files, in `worlds/`. Omitted values are taken from `worlds/program.toml`, which explains
-each name. Lists of quantiles are evenly spaced, from the smallest value to the largest.
+The built-in worlds are program files in `worlds/`. Values that a file omits come from `worlds/program.toml`, which
+explains each name. Quantiles are evenly spaced, from the smallest value to the largest.
 """
 
 import os
@@ -21,12 +21,12 @@ from workbench.service.interface.vocabulary import DeclineReason, DisputeStatus,
 
 WorldSize = Literal["small", "program", "large"]
 World = WorldSize | str | os.PathLike[str]
-"""Accepted values of `world=`: a name, or the path of a TOML file."""
+"""Accepted values of `world=`: a world name, or the path of a TOML file."""
 
 MAX_PURCHASES = 500_000
 STAYED = 0.85
-"""A user whose active share of the time since joining is at least this is still active."""
-_MAX_PROBLEMS = 50  # maximum number of reported problems
+"""Minimum active share of the time since joining; users at or above it are still active."""
+_MAX_PROBLEMS = 50  # maximum number of problems to report
 _MAX_KNOTS = 1_000
 _COUNT = Rule(minimum=0, maximum=10_000)
 _SHARE = Rule(minimum=0, maximum=1)
@@ -51,7 +51,7 @@ class Cohort:
 
 @record
 class MerchantCategory:
-    """A merchant category code and its purchases."""
+    """A merchant category: code, share of purchases, and distribution of purchase amounts."""
 
     code: str = about("Merchant category code", _CODE)
     share: Number = about("Share of purchases", _WEIGHT)
@@ -63,7 +63,7 @@ class MerchantCategory:
 
 @record
 class Decline:
-    """A reason of declines."""
+    """A decline reason and its share."""
 
     reason: DeclineReason | str = about("Reason")
     share: Number = about("Share of declines", _WEIGHT)
@@ -71,7 +71,7 @@ class Decline:
 
 @record
 class CastCard:
-    """A card of a user in the list."""
+    """A card of a listed user."""
 
     status: str = about("Status", Rule(pattern="^(active|notActivated|locked|canceled)$", says="a status of a card"))
     limit: int = about("Credit limit", _LIMIT)
@@ -79,7 +79,7 @@ class CastCard:
 
 @record
 class CastContract:
-    """A contract of a user in the list."""
+    """A contract of a listed user."""
 
     chain_id: int = about("Chain", Rule(minimum=1, maximum=10**12))
     version: int = about("Contract version", Rule(minimum=1, maximum=2), default=2)
@@ -91,7 +91,7 @@ class CastContract:
 
 @record
 class CastDispute:
-    """A dispute of a user in the list, about a settled purchase on the first card."""
+    """A dispute of a listed user about a settled purchase on the first card."""
 
     status: DisputeStatus | str = about("Status")
     amount: int = about("Amount of the purchase", CENTS, minimum=1, maximum=10**9)
@@ -99,7 +99,7 @@ class CastDispute:
 
 @record
 class CastMember:
-    """A listed user, whose ids depend only on the seed and `external_id`."""
+    """A listed user. The user's ids depend only on the seed and `external_id`."""
 
     name: str = about(
         "First and last name", Rule(pattern=r"^\S+( \S+)+$", says="a first and a last name", max_length=99)
@@ -141,10 +141,10 @@ _LENGTHS = {"months": 12, "weekdays": 7, "hours": 24}
 
 
 def read_world(world: World | None) -> dict[str, Any] | None:
-    """Return the program of a world; None for the small world, which has no program.
+    """Return the card program of a world, or None for the small world, which has no program.
 
     Raises:
-        UsageError: Not a world or a file, or the file has problems; the message lists them.
+        UsageError: The value is neither a world nor a file, or the file has problems. The message lists all problems.
     """
     if world is None or world == "small":
         return None
@@ -161,10 +161,10 @@ def _defaults() -> Mapping[str, Any]:
 
 
 def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a program with the defaults that its file omits.
+    """Return a program with defaults for the values that its file omits.
 
     Raises:
-        UsageError: It has problems.
+        UsageError: The program has problems.
     """
     table = {**_defaults(), "size": 0, **table}
     unknown: list[walk.UnknownMember] = []
@@ -191,7 +191,7 @@ def _exact(value: object) -> Any:
 
 
 def _inconsistent(table: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems between the values of a program."""
+    """Return the problems of program values that contradict each other."""
     return [Problem(path, rule, message) for path, rule, message in islice(_conflicts(table), 10 * _MAX_PROBLEMS)]
 
 
@@ -247,5 +247,5 @@ def _cast_conflicts(users: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
 
 
 def external_id_of(user: Mapping[str, Any]) -> str:
-    """Return the external id of a user in the list."""
+    """Return the external id of a listed user."""
     return str(user.get("external_id") or "-".join(user["name"].lower().split()))

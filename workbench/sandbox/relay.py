@@ -1,7 +1,7 @@
-"""Relay of deliveries to receivers on a client's machine, which the server cannot reach; a client process fetches and
-posts them.
+"""Relay that delivers webhooks to receivers on a client's machine, which the server cannot reach. A client process
+fetches and posts the deliveries.
 
-The server posts nothing itself. The client posts only to URLs on its own machine that it registered.
+The server itself posts no relayed delivery. The client posts only to URLs that it registered on its own machine.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, T
 from workbench.base.system.seconds import monotonic
 
 RELAY_PATH = "/_relay"
-_POLL_SECONDS = 0.5  # seconds that a request waits for a delivery; shorter than a server's shutdown
-_POLL_INTERVAL = 0.05  # seconds between two checks
-_PRESENT = 10.0  # seconds after its last request that a process counts as connected
-_PAUSE = 1.0  # seconds before the next request to a server that does not answer
+_POLL_SECONDS = 0.5  # seconds for which a request waits for a delivery; a server's shutdown takes longer
+_POLL_INTERVAL = 0.05  # seconds between checks
+_PRESENT = 10.0  # seconds for which a process counts as connected after its last request
+_PAUSE = 1.0  # seconds until the next request, if the server does not respond
 _MAX_FAILURES = 60
 MAX_URLS = 100
 _ABSENT = PostResult(status=None, error="no process that registered this URL is connected")
@@ -46,7 +46,7 @@ class DeliveryRelay:
     def __init__(self) -> None:
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
-        self._connected: dict[str, float] = {}  # time of the last request for each URL
+        self._connected: dict[str, float] = {}  # by URL, the time of the last request
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
         """Queue a delivery and return the receiver's response."""
@@ -59,7 +59,7 @@ class DeliveryRelay:
         return waiting.result
 
     def answer(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Accept responses of receivers; unexpected responses are ignored."""
+        """Accept the receivers' responses, and ignore unexpected responses."""
         for given in results:
             waiting = self._waiting.get(given["number"])
             if waiting is not None and waiting.fetched:
@@ -72,7 +72,7 @@ class DeliveryRelay:
                 waiting.answered.set()
 
     async def fetch(self, urls: Collection[str], *, wait: bool) -> list[dict[str, Any]]:
-        """Return the deliveries to some URLs, each once; wait for one if asked."""
+        """Return the waiting deliveries to some URLs, each delivery once. The call can wait for a delivery."""
         until = monotonic() + (_POLL_SECONDS if wait else 0)
         while True:
             now = monotonic()
@@ -99,12 +99,12 @@ class RelayClient:
     responses.
 
     Args:
-        ask: Sends a request to the server and returns the JSON of the response.
+        ask: Function that sends a request to the server and returns the JSON of the response.
     """
 
     def __init__(self, ask: Callable[[str, str, Mapping[str, Any]], Any]) -> None:
         self._ask = ask
-        self._urls: dict[str, None] = {}  # latest URLs, in the order of their registration
+        self._urls: dict[str, None] = {}  # the latest URLs, in order of registration
         self._thread: threading.Thread | None = None
 
     def add(self, url: str) -> None:
@@ -112,7 +112,7 @@ class RelayClient:
         self._urls = {**dict.fromkeys(list(self._urls)[-MAX_URLS + 1 :]), url: None}
         try:
             self._fetch([], wait=False)
-        except WrongEnvironment:  # the server posts to receivers directly
+        except WrongEnvironment:  # the server itself delivers to the receivers
             return
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="workbench-relay", daemon=True)
@@ -128,11 +128,11 @@ class RelayClient:
         while failures < _MAX_FAILURES:
             try:
                 deliveries = self._fetch(results, wait=True)
-            except NotSent:  # the server may be starting again
+            except NotSent:  # the server may be restarting
                 failures += 1
                 time.sleep(_PAUSE)
                 continue
-            except (WrongEnvironment, RuntimeError):  # another server answers now, or this client was closed
+            except (WrongEnvironment, RuntimeError):  # another server responds now, or this client was closed
                 return
             failures = 0
             results = [{"number": given["number"], **self._post(given)} for given in deliveries]

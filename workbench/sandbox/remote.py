@@ -1,4 +1,4 @@
-"""Client for the controls of a served sandbox: the methods of an embedded one, over HTTP."""
+"""Client for the controls of a served sandbox, with the methods of an embedded sandbox, over HTTP."""
 
 import os
 from collections.abc import Mapping
@@ -36,7 +36,9 @@ _WAYS = (
 
 
 class RemoteSandbox(Controls):
-    """Client for the controls of a sandbox served at a URL. Each control is a method: `settle`, `advance`, `events`…"""
+    """Client for the controls of a sandbox served at a URL. Each control is a method, such as `settle`, `advance` or
+    `events`.
+    """
 
     @hide_arguments
     def __init__(
@@ -51,8 +53,8 @@ class RemoteSandbox(Controls):
 
         Args:
             url: URL printed by `serve`, with or without `/v1`.
-            api_key: Full key; not needed on the same machine, where the guide contains it.
-            ca_file: File of certificates to trust instead of the default ones.
+            api_key: Full key. On the same machine no key is needed, because the guide contains the key.
+            ca_file: File of certificates to trust instead of the default certificates.
 
         Raises:
             WrongEnvironment: The URL is not a sandbox of the workbench.
@@ -66,8 +68,9 @@ class RemoteSandbox(Controls):
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
             )
         path = parts.path.rstrip("/").removesuffix(table.PREFIX)
-        self._hosted = bool(path)  # one of several sandboxes on a server
-        self._origin = f"{parts.scheme}://{parts.netloc}"  # for messages, without the path, which is a learner's code
+        self._hosted = bool(path)  # whether the server hosts several sandboxes
+        # for messages, without the path, which contains a learner's code
+        self._origin = f"{parts.scheme}://{parts.netloc}"
         self._url = f"{self._origin}{path}"
         self._http = httpx.Client(
             base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
@@ -85,14 +88,15 @@ class RemoteSandbox(Controls):
         self.clock = RemoteClock(self)
 
     def _guide(self, api_key: str | None) -> Any:
-        """Fetch the guide: without a key if the sandbox is local and open, otherwise with a key."""
+        """Fetch the guide. A local and open sandbox needs no key."""
         if self._full_key is None:
             try:
                 return self._exchange("guide", {}, method="GET")
             except WrongEnvironment:
                 if api_key is None:
                     raise
-            self._full_key = api_key  # for example in a container that publishes its port here
+            # the server does not count this client as local, as in a container that publishes its port
+            self._full_key = api_key
         return self._exchange("guide", {})
 
     @property
@@ -101,7 +105,7 @@ class RemoteSandbox(Controls):
         return self._full_key or ""
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Return the deliveries after a sequence number, each with its number, and the number of the last event."""
+        """Return the deliveries after a sequence number, each with its number, and the last event number read."""
         drained = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
         return [
             (number, dict(headers), Delivered(body.encode())) for number, headers, body in drained["deliveries"]
@@ -112,7 +116,7 @@ class RemoteSandbox(Controls):
         return self._url
 
     def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
-        """Send a request other than an operation or control to the server, and return its JSON response."""
+        """Send a request other than an operation or control to the server, and return the response's JSON."""
         host = self._http.base_url.host
         try:
             answer = self._http.request(method, path, json=content)
@@ -123,11 +127,11 @@ class RemoteSandbox(Controls):
         return strict_json.stored(answer.content)
 
     def transport(self) -> httpx.HTTPTransport:
-        """Return a transport for further clients, which connect to `base_url` over HTTP."""
+        """Return an HTTP transport for further clients, which connect to `base_url`."""
         return httpx.HTTPTransport(limits=_NONE_KEPT)
 
     def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return control arguments with the key of the default tenant added."""
+        """Return a control's arguments, with the key of the default tenant added."""
         key = arguments.get("api_key") or self._key
         return {**arguments, **({"api_key": key} if key else {})}
 
@@ -180,7 +184,7 @@ class RemoteSandbox(Controls):
 
 
 class RemoteClock:
-    """The clock of a served sandbox."""
+    """Clock of a served sandbox."""
 
     def __init__(self, sandbox: RemoteSandbox) -> None:
         self._sandbox = sandbox
@@ -197,7 +201,7 @@ class RemoteClock:
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> datetime:
-        """Move the clock forward; scheduled changes happen at their due times."""
+        """Move the clock forward. Scheduled changes happen at their due times."""
         step = (by or timedelta()).total_seconds() + seconds
         return self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
 

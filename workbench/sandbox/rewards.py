@@ -1,8 +1,9 @@
-"""Rewards: settled purchases earn points by category rate, refunds take them back, redemptions spend them.
+"""Rewards points. Settled purchases earn points by category rate, refunds take points back, and redemptions spend
+points.
 
-Points are posted and minted some days later by the sandbox's clock. Users of the seeded world also have a history,
-generated from the seed on first use. As in practice, merchant names are padded with blanks, adjustments have the reason
-CARD_SPEND, and travel redemptions that are PENDING or FAILED are hidden before paging.
+Points are posted and minted some days after the purchase, by the sandbox's clock. Users of the seeded world also have a
+history, which is generated from the seed on first use. As in live services, merchant names are padded with blanks,
+adjustments have the reason CARD_SPEND, and travel redemptions that are PENDING or FAILED are hidden before paging.
 
 assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rewards_earning
 """
@@ -19,12 +20,12 @@ from workbench.service.interface.transactions import ListRewardsActivity, Reward
 
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
-DAY = 24 * 60 * 60 * 1000  # milliseconds
+DAY = 24 * 60 * 60 * 1000  # in milliseconds
 _HIDDEN = frozenset({"PENDING", "FAILED"})
 
 
 class Category(NamedTuple):
-    """A merchant category code: description, spending category and points per dollar."""
+    """A merchant category: description, spending category and points per dollar."""
 
     description: str
     spending: str
@@ -47,7 +48,7 @@ CATEGORIES: Mapping[str, Category] = {
 }
 OTHER = Category("Other", "other", 1)
 _MEMBERS = ("description", "spending", "points")
-"""Member names of a category in a program's file."""
+"""Member names of a category in a program file."""
 _MERCHANTS = (
     ("Corner Grocery", "5411"),
     ("  Harbor Fuel  ", "5541"),
@@ -61,7 +62,7 @@ _MERCHANTS = (
 
 
 def categories_of(program: Mapping[str, Any]) -> dict[str, Category]:
-    """Return the merchant categories of a program by code, where they differ from `CATEGORIES`."""
+    """Return the merchant categories of a program that differ from `CATEGORIES`, by code."""
     own = {}
     for row in program["categories"]:
         usual = CATEGORIES.get(row["code"], OTHER)
@@ -78,12 +79,12 @@ def category_of(store: Store, code: str) -> Category:
 
 
 def earned(seeds: Seeds, key: str, transaction: Record, category: Category, at: int, before: int, after: int) -> Record:
-    """Return a row for a purchase, or for a refund that takes points back; it is posted and minted later.
+    """Return the row of a purchase, or of a refund that takes points back. The points are posted and minted later.
 
     Args:
         category: Category of the merchant.
-        before: Cents of the transaction counted before.
-        after: Cents of the transaction counted afterwards.
+        before: Settled cents of the transaction before this change.
+        after: Settled cents of the transaction after this change.
     """
     posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
     points = after * category.rate // 100 - before * category.rate // 100
@@ -101,12 +102,12 @@ def earned(seeds: Seeds, key: str, transaction: Record, category: Category, at: 
 
 
 def redeemed(key: str, at: int, points: int, status: str) -> Record:
-    """Return a row for redeemed points."""
+    """Return the row of a redemption."""
     return {"id": f"rwd_{key}", "type": "redeemed", "at": at, "points": points, "status": status}
 
 
 def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
-    """Record the points of a settled purchase, or take them back for a refund; arguments as for `earned`."""
+    """Record the points of a settled purchase, or take points back for a refund. `earned` documents the arguments."""
     key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
     category = category_of(context.store, transaction["merchant_category_code"])
     row = earned(context.seeds, key, transaction, category, context.clock.ms, before, after)
@@ -122,14 +123,14 @@ def redeem(context: RequestContext, user: Record, points: int, status: str) -> R
 
 
 def put(store: Store, user: str, row: Record) -> None:
-    """Store a user's row, and count hidden rows."""
+    """Store a user's row, and update the count of hidden rows."""
     store.save(kept_in(user), row)
     if row.get("status") in _HIDDEN:
         store.put("hidden", user, (store.get("hidden", user) or 0) + 1)
 
 
 def counts(environment: Environment, user: Record) -> tuple[int, int]:
-    """Return the number of a user's listed rows, and the number of hidden redemptions."""
+    """Return the numbers of a user's listed rows and hidden redemptions."""
     generated, kept = user.get("rewards", 0), environment.store.count(kept_in(user["id"]))
     hidden = (environment.store.get("hidden", user["id"]) or 0) + _hidden_in_history(
         environment.seeds, user["id"], generated
@@ -143,7 +144,7 @@ def kept_in(user: str) -> str:
 
 
 def points_of(environment: Environment, user: Record) -> int:
-    """Return the points a user can redeem: minted minus redeemed."""
+    """Return the points that a user can redeem, which are the minted minus the redeemed points."""
     now = environment.clock.ms
     return sum(
         -row["points"] if row["type"] == "redeemed" else row["points"]
@@ -173,7 +174,7 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
 
 
 def _item(row: Record, now: int) -> RewardsItem:
-    """Return a row in its wire format, with the points posted and minted by now."""
+    """Return a row in its wire format, with the points that are posted and minted by now."""
     item = {**row, "created_at": row["at"]}
     item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
@@ -194,7 +195,7 @@ def _dice(seeds: Seeds, user: str, number: int) -> bytes:
 
 
 def _redemption(dice: bytes) -> str | None:
-    """Return the status of a redemption in the history."""
+    """Return the status of a redemption in the generated history."""
     if dice[1] >= 20:
         return None
     return "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
@@ -207,7 +208,7 @@ def _hidden_in_history(seeds: Seeds, user: str, count: int) -> int:
 
 @lru_cache(maxsize=256)
 def _history(seeds: Seeds, user: str, count: int, months: int, start: int) -> tuple[Record, ...]:
-    """Generate the history of a seeded user, spread evenly over the months since they joined, newest first."""
+    """Generate the history of a seeded user, newest first, spread evenly over the months since the user joined."""
     rows: list[Record] = []
     span = int(365 * DAY * months / 12)
     for i in range(count):

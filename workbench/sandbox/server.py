@@ -8,7 +8,8 @@
     /_sandbox/guide          base URL, keys and example ids; needs no key on this machine
     /_sandbox/NAME           a control: POST with a JSON object of its arguments, and the full API key
 
-Requests of browser pages are rejected: other hosts and origins, and bodies that are not declared as JSON.
+The server rejects requests of foreign browser pages: requests with another host or origin, and bodies that are not
+declared as JSON.
 """
 
 import asyncio
@@ -53,7 +54,7 @@ IDENTITY = "workbench-sandbox"
 """Header of control responses that identifies the sandbox."""
 
 SESSION_KEY = "workbench-session-key"
-"""Header with the session's key for a control, which then acts on that tenant's records only."""
+"""Header with the session's key. A control with this header acts only on the records of the key's tenant."""
 
 FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"
@@ -61,7 +62,7 @@ NOT_JSON = "the content type must be application/json"
 _DOCS = "/docs/"
 _READING = ("GET", "HEAD")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
-_PART = 200  # rows per read and write
+_PART = 200  # number of rows per read and write
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
@@ -70,13 +71,13 @@ _NOTICE = "All people, cards and money are fictitious. The addresses are not wal
 
 
 def is_foreign(request: Request, url: str) -> bool:
-    """Return whether a page of another origin sent a request to the server at a URL."""
+    """Return whether a web page of another origin sent the request."""
     origin = request.headers.get("origin")
     return origin is not None and origin != f"{url.partition(':')[0]}://{request.headers.get('host')}"
 
 
 def is_json(request: Request) -> bool:
-    """Return whether a request declares its body as JSON, which a page of another origin cannot."""
+    """Return whether a request declares its body as JSON. A web page of another origin cannot do this."""
     return (request.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 
 
@@ -96,7 +97,7 @@ class App:
     Args:
         engine: Engine of the sandbox.
         sandbox: The sandbox.
-        url: Address it is served at.
+        url: URL that the application is served at.
         local: Whether only this machine can connect.
         with_new_keys: Whether random keys replace the seeded keys, which are then refused.
         forwarded: Whether to trust the headers X-Forwarded-Prefix and X-Forwarded-Proto.
@@ -117,8 +118,8 @@ class App:
         self._engine = engine
         self.sandbox = sandbox
         self._scheme, _, rest = url.partition("://")
-        self._path = "".join(rest.partition("/")[1:])  # path of this sandbox on a server with several
-        self._local = local and not forwarded  # behind a proxy every client seems local
+        self._path = "".join(rest.partition("/")[1:])  # path of this sandbox, on a server with several sandboxes
+        self._local = local and not forwarded  # behind a proxy, every client would seem local
         self._forwarded = forwarded
         engine.keep_time()
         self._identity = {IDENTITY: engine.seeds.uuid("served")}
@@ -142,24 +143,25 @@ class App:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
                     return self._engine.answer(request)
-                return await asyncio.to_thread(self._engine.answer, request)  # does not block the event loop
+                # runs in a thread, so that the event loop is not blocked
+                return await asyncio.to_thread(self._engine.answer, request)
         except UnusableFile as error:
             if isinstance(error, FileBusy):
                 return refused(503, "Another program holds the sandbox's file; nothing changed. Send the request again")
             return refused(503, "The sandbox's file cannot be used; nothing changed")
 
     def _with_own_key(self, header: str) -> str:
-        """Replace the key of this address in a header by the sandbox's key."""
-        scheme, space, key = header.rpartition(" ")  # a key alone, or one after "Bearer"
+        """Replace this URL's random key in a header with the sandbox's key."""
+        scheme, space, key = header.rpartition(" ")  # the header contains a key alone, or a key after "Bearer"
         return scheme + space + self._own_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:
-        """Return the path prefix of this sandbox, from the server and a trusted proxy."""
+        """Return the path prefix of this sandbox, which the server and a trusted proxy determine."""
         given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
         return (given if _PREFIX.fullmatch(given) else "") + self._path
 
     def _base_url(self, request: Request) -> str:
-        """Return the URL of this sandbox by the name that the caller used."""
+        """Return the URL of this sandbox with the host name that the caller used."""
         given = request.headers.get("x-forwarded-proto") if self._forwarded else None
         scheme = given if given in {"http", "https"} else self._scheme
         return f"{scheme}://{request.headers.get('host')}{self._prefix(request)}"
@@ -178,12 +180,14 @@ class App:
         return document(self._engine.wire_names, "", ROWS.values(), self._engine.environment.settings)
 
     def _openapi(self, request: Request) -> bytes:
-        """Return the document of the interface. Its server URL is relative, so it is valid behind a proxy."""
+        """Return the OpenAPI document of the interface. The server URL in the document is relative, so that it is valid
+        behind a proxy.
+        """
         server = self._prefix(request) + table.PREFIX
-        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers require a complete URL
+        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers require a URL with a scheme
         linked = {"description": "Controls of this sandbox", "url": controls}
         described = {**self._document, "servers": [{"url": server}], "externalDocs": linked}
-        return json.dumps(described).encode()  # ASCII: YAML parsers refuse control characters
+        return json.dumps(described).encode()  # ASCII only, since YAML parsers refuse some control characters
 
     def _page(self, request: Request) -> bytes:
         rows = (*table.OPERATIONS.values(), *ROWS.values())
@@ -215,7 +219,7 @@ class App:
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
         with worded_for("http"):
-            # The control may block until deliveries are sent.
+            # The control may wait until deliveries are sent.
             session_key = request.headers.get(SESSION_KEY) or self._engine.full_key
             return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request), session_key)
 
@@ -242,7 +246,9 @@ class App:
         return Response(status=200, headers=_JSON | self._identity, body=body or strict_json.dumps(result))
 
     def _listed(self, rows: Iterator[Any]) -> bytes:
-        """Return rows as a JSON list. The state is locked in chunks, so that other requests are answered in between."""
+        """Return rows as a JSON list. The state is locked for one chunk at a time, so that other requests are answered
+        between chunks.
+        """
         parts: list[bytes] = []
         while True:
             with self._engine.store:
@@ -262,7 +268,7 @@ class App:
 def introduction(sandbox: Any, url: str) -> list[str]:
     """Return the text to print about a served sandbox: base URL, keys with their permissions, and a disclaimer.
 
-    A given key and the keys derived from it are never logged.
+    An API key from the caller, and the keys derived from it, are never logged.
     """
     keys = sandbox.guide()["api_keys"]
     width = max(map(len, keys))
@@ -286,8 +292,8 @@ def introduction(sandbox: Any, url: str) -> list[str]:
 
 
 def own_fingerprint(certfile: Path) -> str:
-    """Return the SHA-256 fingerprint of a self-signed certificate in hexadecimal digits; empty for other
-    certificates.
+    """Return the SHA-256 fingerprint of a self-signed certificate in hexadecimal digits. Other certificates give an
+    empty text.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -295,17 +301,18 @@ def own_fingerprint(certfile: Path) -> str:
     try:
         certificate = x509.load_pem_x509_certificate(certfile.read_bytes())
     except (OSError, ValueError):
-        return ""  # `serve` reports the problem
+        return ""  # `serve` itself reports the problem
     return certificate.fingerprint(hashes.SHA256()).hex() if certificate.issuer == certificate.subject else ""
 
 
 def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
-    """Create a self-signed certificate and its private key, unless valid ones exist; return its SHA-256 fingerprint.
+    """Create a self-signed certificate and private key unless a valid pair exists, and return the certificate's SHA-256
+    fingerprint.
 
     Args:
-        certfile: File for the certificate; clients trust it by `ca_file`.
+        certfile: File for the certificate. Clients trust the certificate by `ca_file`.
         keyfile: File for the key, readable only by its owner.
-        names: Host names and addresses that it is valid for.
+        names: Host names and addresses that the certificate is valid for.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -324,7 +331,7 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     wanted = x509.SubjectAlternativeName([general(name) for name in sorted(set(names))])
     with suppress(
         FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound
-    ):  # missing, or not a certificate and key of the workbench
+    ):  # the files do not exist, or were not created by the workbench
         existing = x509.load_pem_x509_certificate(certfile.read_bytes())
         its_names = existing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         its_key = serialization.load_pem_private_key(keyfile.read_bytes(), None).public_key()

@@ -1,4 +1,4 @@
-"""Request handling: routes from the operation table and checks in a fixed order. Errors become responses.
+"""Request handling, with routes from the operation table and checks in a fixed order. Errors become responses.
 
 Order of checks: route, key, environment, role, syntax of ids, body, team, record and state. assumed: order_of_checks
 """
@@ -24,7 +24,7 @@ from workbench.service.interface import table
 from workbench.service.interface.convert import placeholders
 from workbench.service.interface.table import Failure, Operation
 
-MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB with each character escaped
+MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB if each character is escaped
 MAX_WHOLE = 2**53 - 1
 
 NO_ROUTE = Failure(
@@ -39,18 +39,20 @@ NO_METHOD = Failure(
 )
 
 _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
-"""Rules outside the interface document, with the ids of their assumptions."""
+"""Validation rules outside the interface document, with the ids of their assumptions."""
 
 
 def assumed_rule(problem: Problem) -> str:
-    """Return the id of the assumption behind the refusal of a request."""
+    """Return the id of the assumption behind a request's refusal."""
     if problem.rule == "type" and problem.message == "must not be null":
         return "null_members"
     return _ASSUMED_RULES.get(problem.rule, "validation_errors")
 
 
 Handler = Callable[[RequestContext, Any], Any]
-"""Called with the context and the checked request; returns a record, a list of records, or None for no body."""
+"""Function that takes the context and the validated request, and returns a record, a list of records, or None for no
+body.
+"""
 
 HANDLERS: Mapping[str, Handler] = {
     "list_contracts": contracts.list_contracts,
@@ -75,9 +77,9 @@ HANDLERS: Mapping[str, Handler] = {
 class Route:
     """An operation and its handler."""
 
-    row: Any  # an Operation; with that type it would act as a descriptor here
+    row: Any  # typed as Any, because an Operation would act as a descriptor here
     handler: Handler
-    ids: tuple[str, ...]  # UUID placeholders of its path
+    ids: tuple[str, ...]  # placeholders in the path that stand for UUIDs
     assumed: tuple[str, ...]
 
 
@@ -87,7 +89,7 @@ _PART = re.compile(r"(\{\w+\})")
 
 @cache
 def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]]:
-    """Return the routes by path and method: by exact path without placeholders, else by pattern."""
+    """Return the routes by method: paths without placeholders by exact path, other paths by pattern."""
     by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
         assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
@@ -105,8 +107,8 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
 
 @lru_cache(maxsize=16)
 def _http_date(second: int) -> str:
-    """Format a time as an HTTP date, cached for responses in the same second."""
-    moment = moment_of(second * 1000)  # without email.utils, whose import takes as long as a call
+    """Format a time as an HTTP date, which is cached for responses in the same second."""
+    moment = moment_of(second * 1000)  # email.utils is avoided, because its import takes as long as a call
     day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()]
     month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][moment.month - 1]
     return f"{day}, {moment:%d} {month} {moment:%Y %H:%M:%S} GMT"
@@ -130,7 +132,7 @@ class Service:
         self._unit_flag = environment.wire_name(table.Operations.sign_withdrawal.request, "is_amount_native")
 
     def handle(self, request: Request) -> Response:
-        """Answer one request; a rejected request changes nothing."""
+        """Answer one request. A rejected request changes nothing."""
         context = RequestContext(self._environment, "")
         operation = None
         try:
@@ -154,21 +156,21 @@ class Service:
         return Response(status, headers, body, context=context)
 
     def operation_of(self, request: Request) -> Operation[..., Any] | None:
-        """Return the operation of a request, None for an unknown route."""
+        """Return the operation of a request, or None for an unknown route."""
         route = self._match(request.path)[0].get(request.method)
         return None if route is None else route.row
 
     def tenant_of(self, request: Request) -> str:
-        """Return the id of the tenant of a request's key, empty for an unknown key."""
+        """Return the tenant id of a request's key. An unknown key gives an empty text."""
         key = self._environment.store.get("key", self.key_of(request))
         return str(key["tenant"]) if key else ""
 
     def key_of(self, request: Request) -> str:
-        """Return the API key of a request, empty without one."""
+        """Return the API key of a request, which is empty if the request has no key."""
         return extensions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
 
     def arguments_of(self, request: Request) -> dict[str, Any]:
-        """Return the arguments of a request by wire names: path ids, query and body."""
+        """Return a request's arguments from path, query and body by wire names."""
         try:
             body = strict_json.loads(request.body) if request.body else None
         except strict_json.NotJson:
@@ -177,7 +179,7 @@ class Service:
         return {**query, **(body if isinstance(body, Mapping) else {}), **self._match(request.path)[1]}
 
     def _match(self, path: str) -> tuple[Methods, Mapping[str, str]]:
-        """Return the methods of a path and the ids in it."""
+        """Return the methods of a path, and the ids that the path contains."""
         if path in self._fixed:
             return self._fixed[path], {}
         matches = ((by, match) for pattern, by in self._patterns if (match := pattern.fullmatch(path)) is not None)
@@ -254,7 +256,7 @@ class Service:
         problems_found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         problems_found = [problem for problem in problems_found if not self._accepts(context, problem)]
         if problems_found:
-            said = {problem.path: problem for problem in reversed(problems_found)}  # one problem per member
+            said = {problem.path: problem for problem in reversed(problems_found)}  # at most one problem per member
             rests_on = [assumed_rule(problem) for problem in problems_found]
             context.assumed += rests_on
             problem = "; ".join(str(problem) for problem in reversed(said.values()))
@@ -273,7 +275,7 @@ class Service:
 
     @staticmethod
     def _accepts(context: RequestContext, problem: Problem) -> bool:
-        """Return whether a setting allows a broken rule."""
+        """Return whether a setting accepts requests that break a rule."""
         rule = assumed_rule(problem)
         if context.settings[rule] != "accepted":
             return False
@@ -306,7 +308,8 @@ class Service:
 
 
 def error_body(error: ApiError, changes: Mapping[str, Any] | None = None) -> bytes:
-    """Return the documented body of an error, with the changes that a behavior lists for its status. Source: Errors.
+    """Return the documented body of an error, with the changes that a behavior lists for the error's status. Source:
+    Errors.
 
     assumed: error_bodies
     """

@@ -1,11 +1,11 @@
-"""State of a sandbox: JSON values by kind and id, changed in transactions, in memory or in a file.
+"""State of a sandbox in memory or in a file: JSON values by kind and id, which transactions change.
 
-Stored values are immutable: a changed record is stored as a new value, so copying a store copies only its outer
-dictionaries.
+Stored values are immutable, and a changed record is stored as a new value. A copy of a store therefore copies only the
+outer dictionaries.
 
 A file is a SQLite table of all values, each with a checksum. Values are read on demand, and a cache holds the most
-recently used, so neither memory nor restart time grows with the history. Several processes may share the file. A commit
-survives a killed process, but is not synced to disk, because the data of a sandbox is fictitious.
+recently used values. Memory use and restart time therefore do not grow with the history. Several processes may share
+the file. A commit survives a killed process, but is not synced to disk, because the data of a sandbox is fictitious.
 """
 
 import os
@@ -34,19 +34,20 @@ UNIQUE(kind, id));
 CREATE INDEX value_of ON value(kind);
 CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL)"""
 APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault", "changes"})
-"""Kinds that are not part of the world and survive a reset."""
+"""Kinds of values that are not part of the world and survive a reset."""
 COUNTERS_APART = ("event", "request", "endpoint", "fault")
 """Counters that survive a reset, so that their numbers are never reused."""
 _PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _ABSENT = object()
-_RECENT = 8_192  # cached values
+_RECENT = 8_192  # maximum number of values in the cache
 
 
 def open_store(path: str | os.PathLike[str] | None) -> "Store":
     """Open the store in a file, or create one in memory.
 
     Raises:
-        UnusableFile: The file is not a sandbox, has an older or newer version, is damaged, or cannot be opened.
+        UnusableFile: The file does not belong to a sandbox, has an older or newer version, is damaged, or cannot be
+            opened.
     """
     return Store() if path is None else FileStore(path)
 
@@ -57,10 +58,10 @@ def in_world(kind: str) -> bool:
 
 
 class Store:
-    """Values by kind and id, in memory. A kind may have parts, such as "reward/USER".
+    """Store of values by kind and id, in memory. A kind may have parts, such as "reward/USER".
 
-    `with store:` is one transaction. An exception rolls it back; an interrupt waits for its end. A nested transaction
-    that fails is rolled back alone.
+    `with store:` is one transaction. An exception rolls the transaction back, and an interrupt waits for its end. If a
+    nested transaction fails, only the nested transaction is rolled back.
     """
 
     shared = False
@@ -72,14 +73,14 @@ class Store:
         self._kinds: dict[str, dict[str, Any]] = {}
         self._undo: list[
             tuple[str, str | None, Any]
-        ] = []  # kind, id and previous value; all values of the kind if it has no id
+        ] = []  # kind, id and previous value; without an id, all values of the kind
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
-        self._changed: list[bool] = []  # for each open transaction, whether it changed the world
-        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # logs of the watched kinds, each with its id
+        self._changed: list[bool] = []  # for each open transaction, whether it has changed records of the sandbox
+        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # by watched kind, its log and the id of the log
 
     def lease(self, work: str) -> bool:
-        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
+        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
         return True
 
     def close(self) -> None:
@@ -90,8 +91,8 @@ class Store:
         return self
 
     def enter(self, *, wait: bool) -> bool:
-        """Begin a transaction and return True. Without waiting, return False if another thread or process holds the
-        lock.
+        """Begin a transaction and return True. If the call may not wait and another thread or process holds the lock,
+        return False.
         """
         asked = monotonic()
         uninterrupted.__enter__()
@@ -127,9 +128,9 @@ class Store:
             uninterrupted.__exit__()
 
     def changed(self, kind: str, mark: str = "") -> tuple[str, list[str] | None]:
-        """Return a mark of the present values of a kind, and the ids that changed since an earlier mark.
+        """Return a mark of the current values of a kind, and the ids of values that changed since an earlier mark.
 
-        The ids are None if they are unknown: without an earlier mark, and after all values were replaced.
+        The ids are None without an earlier mark, and after all values were replaced.
         """
         with self._lock:
             known = kind in self._logs
@@ -138,7 +139,7 @@ class Store:
             return f"{name}:{log.number}", log.since(int(number)) if known and former == name else None
 
     def _note(self, kind: str, key: str | None = None) -> None:
-        """Record a change in the log of its kind, and whether it changed the world."""
+        """Record a change in the log of the value's kind, and record whether the change affects the world."""
         if kind in self._logs:
             if key is None:
                 del self._logs[kind]
@@ -174,12 +175,12 @@ class Store:
         Raises:
             UnusableFile: The value is damaged.
         """
-        with self._lock:  # no read of uncommitted values
+        with self._lock:  # other threads never read uncommitted values
             values = self._kinds.get(kind)
             return None if values is None else values.get(key)
 
     def readable(self, kind: str, key: str) -> Any:
-        """Return a value; None if it is missing or damaged."""
+        """Return a value, or None if the value is missing or damaged."""
         with suppress(UnusableFile):
             return self.get(kind, key)
 
@@ -190,13 +191,13 @@ class Store:
         return iter(items[::-1] if newest else items)
 
     def all(self, kind: str, *, newest: bool = False) -> Iterator[Any]:
-        """Iterate over the values of a kind in the same order."""
+        """Iterate over the values of a kind, in insertion order or newest first."""
         return map(itemgetter(1), self.items(kind, newest=newest))
 
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
         """Iterate over the values of a kind with numeric ids above `after`, in order."""
         last = self.get("counter", kind) or 0
-        if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes the values
+        if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes values, which leaves a gap
             after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)
         numbers = range(after + 1, last + 1)
         return (value for number in numbers if (value := self.readable(kind, str(number))) is not None)
@@ -216,7 +217,7 @@ class Store:
             return tuple(self._kinds)
 
     def put(self, kind: str, key: str, value: object) -> None:
-        """Store a value; it must not be changed afterwards."""
+        """Store a value. The caller must not change the value afterwards."""
         self._note(kind, key)
         values = self._kinds.get(kind)
         if values is None:
@@ -246,23 +247,23 @@ class Store:
         self.fill(to, self._kinds.get(kind, {}))
 
     def next(self, counter: str) -> int:
-        """Return the next number of a counter, from 1."""
+        """Return the next number of a counter, starting at 1."""
         number: int = (self.get("counter", counter) or 0) + 1
         self.put("counter", counter, number)
         return number
 
     def copy(self) -> dict[str, dict[str, Any]]:
-        """Return a copy of the contents; cheap in memory, since values are never changed in place."""
+        """Return a copy of the contents. The copy needs little memory, since values are never changed in place."""
         with self._lock:
             return {kind: records for kind in self.kinds() if (records := dict(self.items(kind)))}
 
 
 class _Undone(Exception):
-    """Internal: rolls back the transaction of the file; the caller propagates the original error."""
+    """Internal exception that rolls back the file's transaction. The caller propagates the original error."""
 
 
 class FileStore(Store):
-    """Values by kind and id, in a file.
+    """Store of values by kind and id, in a file.
 
     Args:
         recent: Maximum number of cached values.
@@ -273,12 +274,12 @@ class FileStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, recent: int = _RECENT) -> None:
         super().__init__()
         self._max_recent = recent
-        self._recent: dict[tuple[str, str], Any] = {}  # None for an id without a value
+        self._recent: dict[tuple[str, str], Any] = {}  # cached values; None stands for an id without a value
         self._file = Database(path, application=APPLICATION, schema=SCHEMA, version=4, survives_power_loss=False)
         self._run = self._file.run
 
     def lease(self, work: str) -> bool:
-        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
+        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
         return self._file.lease(work)
 
     def close(self) -> None:
@@ -294,7 +295,7 @@ class FileStore(Store):
             with ExitStack() as stack:
                 stack.enter_context(self._file.write(wait=wait, asked=asked))
                 ((version,),) = self._run("PRAGMA data_version")
-                if version != self.version:  # another process has written
+                if version != self.version:  # another process has written to the file
                     self._recent, self._logs, self.version = {}, {}, version
                 self._transaction = stack.pop_all()
         super()._begin(wait, asked)
@@ -324,7 +325,7 @@ class FileStore(Store):
         self._recent[at] = value
 
     def _read(self, data: bytes) -> Any:
-        """Return the value of a row; None, with a warning, if it is damaged."""
+        """Return the value of a row. A damaged value gives a warning and None."""
         if data == _summed(data[4:]):
             with suppress(ValueError):
                 return orjson.loads(data[4:])
@@ -338,7 +339,7 @@ class FileStore(Store):
             UnusableFile: The value is damaged.
         """
         at = kind, key
-        with self._lock:  # so that no newer value enters the cache meanwhile
+        with self._lock:  # under the lock, no newer value can enter the cache meanwhile
             if at not in self._recent:
                 rows = self._run("SELECT data FROM value WHERE kind = ? AND id = ?", at)
                 value = self._read(rows[0][0]) if rows else None
@@ -355,7 +356,7 @@ class FileStore(Store):
         end, order, sign = (2**63 - 1, "DESC", "<") if newest else (0, "ASC", ">")
         query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"
         limit = 50
-        while True:  # in batches, so that no statement stays open
+        while True:  # reads in batches, so that no statement stays open
             rows = self._run(query, (kind, end, limit))
             for _, key, data in rows:
                 value = self._read(data)
@@ -379,7 +380,7 @@ class FileStore(Store):
         return tuple(kind for (kind,) in self._run("SELECT kind FROM value GROUP BY kind ORDER BY min(o)"))
 
     def put(self, kind: str, key: str, value: object) -> None:
-        """Store a value; it must not be changed afterwards."""
+        """Store a value. The caller must not change the value afterwards."""
         self._note(kind, key)
         self._run(_PUT, (kind, key, _summed(orjson.dumps(value))))
         self._remember((kind, key), value)
@@ -410,7 +411,7 @@ class FileStore(Store):
     # the log of requests
 
     def keep_requests(self, entries: Iterable[Any], most: int) -> None:
-        """Store requests in the log, and delete the oldest beyond a maximum number."""
+        """Store requests in the log, and delete the oldest requests beyond a maximum number."""
         with self:
             self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(entry),) for entry in entries])
             self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))

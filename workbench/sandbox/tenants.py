@@ -1,4 +1,4 @@
-"""Tenants of a seeded world, with keys and records in every state. Reserved test data only."""
+"""Tenants of a seeded world, with keys and records in every state. All data is reserved test data."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ KEYS: Mapping[str, tuple[str, tuple[Role, ...]]] = {
     "team not found": ("nowhere", tuple(Role)),
     **{name: (name, tuple(Role)) for name in TENANTS if name != PRIMARY},
 }
-"""Tenant and roles of each key, by key name."""
+"""Tenant and roles of every key, by key name."""
 
 _FIRST = (
     "Ada",
@@ -82,7 +82,7 @@ def tenant_id(seeds: Seeds, name: str) -> str:
 
 
 def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> Record:
-    """Add a tenant with a small world, and a key of the same name with all roles; return the tenant."""
+    """Add a tenant with a small world, and a key with the tenant's name and all roles. Return the tenant."""
     add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
     fill_tenant(store, seeds, name, kind, start)
     tenant: Record = store.get("tenant", tenant_id(seeds, name))
@@ -90,19 +90,19 @@ def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], s
 
 
 def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str, ...]) -> str:
-    """Add a key of a tenant, by the tenant's id; return the key."""
+    """Add a key for the tenant with an id, and return the key."""
     key = seeds.api_key(name)
     store.put("key", key, {"tenant": tenant, "name": name, "roles": list(roles)})
     return key
 
 
 def fill_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> None:
-    """Add a tenant with a small world, without a key."""
+    """Add a tenant with a small world and without a key."""
     _Tenant(store, seeds, name, kind, start).populate()
 
 
 class _Tenant:
-    """Builder of the records of one tenant."""
+    """Builder of one tenant's records."""
 
     def __init__(self, store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> None:
         self.store = store
@@ -123,7 +123,7 @@ class _Tenant:
             for i in range(4 if small else _APPROVED)
         ]
         if not small:
-            for i, user in enumerate(approved[12:-1]):  # each user joined later than the previous one
+            for i, user in enumerate(approved[12:-1]):  # each of these users joined a month later than the one before
                 approved[12 + i] = self.store.save("user", user, rewards_months=11 - i)
             approved[-1] = self.store.save("user", approved[-1], rewards=BEYOND_PAGING)
             approved[1] = self.store.save("user", approved[1], reason="WRONG_USER_REGION, REGULATIONS_VIOLATIONS")
@@ -141,7 +141,7 @@ class _Tenant:
         return self.seeds.uuid(f"{self.name}:{kind}:{number}")
 
     def person(self) -> Record:
-        """Return the data of the next person; all addresses and numbers are reserved for examples."""
+        """Return the data of the next person. All addresses and numbers are reserved for examples."""
         self.people += 1
         number = self.people
         first = _FIRST[number % len(_FIRST)]
@@ -197,9 +197,9 @@ class _Tenant:
         return self.store.save("company", company)
 
     def contracts(self, people: list[Record]) -> None:
-        """Create a contract on each family of chains; the first people have theirs as collateral."""
+        """Create a contract on each chain family. The first users have these contracts as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
-            # all but the first person have collateral, so that the first can change any wallet
+            # The first person has no collateral, and can therefore change any wallet.
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
             add_contract(
                 self.store,
@@ -214,10 +214,10 @@ class _Tenant:
             )
 
     def cards(self, people: list[Record], states: tuple[str, ...]) -> None:
-        """Create an active card for each person, and cards in every other state for some."""
+        """Create an active card for each user, and cards in every other state for some users."""
         wanted = [(person, "active", (25_000 - 500 * i) * 100) for i, person in enumerate(people)]
         wanted += [(people[i % len(people)], state, 500_000) for i, state in enumerate(states * 2) if state != "active"]
-        wanted.append((people[-1], "active", 5_000))  # a card whose credit is soon used up
+        wanted.append((people[-1], "active", 5_000))  # a low limit, so that the card soon declines purchases
         for number, (person, state, limit) in enumerate(wanted):
             self.store.save("card", new_card(self.new("card", number), person, number, limit, state))
 
@@ -241,7 +241,7 @@ class _Tenant:
             )
 
     def disputes(self, person: Record) -> None:
-        """Create two disputes of each status, about settled transactions of the first card."""
+        """Create two disputes in each status, about settled transactions of the first card."""
         card = next(card for card in self.store.all("card") if card["user"] == person["id"])
         for i, status in enumerate(tuple(DisputeStatus) * 2):
             at = self.start - (40 - i) * DAY
@@ -250,7 +250,7 @@ class _Tenant:
 
 
 def add_disputed(store: Store, card: Record, key: str, dispute: str, at: int, amount: int, status: str) -> Record:
-    """Store a settled purchase and a dispute about it; return the card."""
+    """Store a settled purchase and its dispute, and return the card."""
     purchase = new_transaction(
         key,
         card,

@@ -1,4 +1,4 @@
-"""In-process httpx transport of the sandbox: clients run their real code, and no socket is opened."""
+"""In-process httpx transport of the sandbox. Clients run their real code, and no socket is opened."""
 
 import asyncio
 import time
@@ -15,14 +15,14 @@ _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {
     "closed": (httpx.RemoteProtocolError, _CLOSED),
     "lost": (httpx.RemoteProtocolError, _CLOSED),
 }
-"""Connection faults and the errors that httpx raises for them."""
+"""Errors that httpx raises for connection faults, by kind of fault."""
 
 
 class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Transport that passes the requests of a sync or async client to a function.
 
     Args:
-        handler: Answers a request.
+        handler: Function that answers a request.
     """
 
     is_embedded = True
@@ -55,7 +55,7 @@ def _delay(request: httpx.Request, answer: Response) -> float:
     """Return the seconds to wait for a delayed response.
 
     Raises:
-        ReadTimeout: The delay exceeds the client's timeout; raised immediately, without waiting.
+        ReadTimeout: The delay exceeds the client's timeout. The error is raised immediately, without waiting.
     """
     if answer.manner == "slow_body":
         return 0.0
@@ -69,8 +69,8 @@ def _response(request: httpx.Request, answer: Response) -> httpx.Response:
     if answer.manner in _ERRORS:
         error, message = _ERRORS[answer.manner]
         raise error(message, request=request)
-    # Headers as bytes and the body as a stream, as from a connection: converting them would cost more than the
-    # sandbox.
+    # The client gets headers as bytes and the body as a stream, as from a connection. Converting them would take
+    # longer than the sandbox itself.
     headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
     headers.append((b"content-length", b"%d" % len(answer.body)))
     stream = httpx.ByteStream(answer.body) if answer.manner == "whole" else _FaultedBody(answer)

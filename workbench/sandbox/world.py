@@ -1,4 +1,6 @@
-"""Seeded world: tenants of each kind, and the card program of the first one. Everything is derived from the seed."""
+"""Seeded world, with tenants of each kind and the card program of the first tenant. Everything is derived from the
+seed.
+"""
 
 import os
 from collections.abc import Mapping
@@ -13,15 +15,15 @@ from workbench.sandbox.tenants import KEYS, PRIMARY, TENANTS, add_key, fill_tena
 
 
 def new_world() -> str:
-    """Return a random world id, which tells its data from that of other worlds."""
+    """Return a random world id, which distinguishes the data of this world from the data of other worlds."""
     return os.urandom(6).hex()
 
 
 def world(settings: Mapping[str, Any], program: Mapping[str, Any] | None) -> Store:
-    """Return the world of a sandbox.
+    """Return the contents of a sandbox's world.
 
     Args:
-        settings: Arguments of the world: seed, and `start` (its present, in milliseconds since 1970).
+        settings: Arguments of the world: `seed`, and `start`, the time of its clock in milliseconds since 1970.
         program: Card program of the first tenant, as `programs.read_world` returns it.
     """
     seeds, store = Seeds.of(settings), Store()
@@ -39,7 +41,9 @@ def world(settings: Mapping[str, Any], program: Mapping[str, Any] | None) -> Sto
 
 @lru_cache(maxsize=8)
 def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
-    """Return the base of every world, cached by seed, because deriving its keys takes milliseconds."""
+    """Return the base of every world. The base is cached by seed, because the derivation of its keys takes
+    milliseconds.
+    """
     store = Store()
     store.put("meta", "clock", start)
     store.put("meta", "next_due", NEVER)

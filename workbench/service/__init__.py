@@ -1,1 +1,1 @@
-"""The interface of the service as data, chains, and how values are shown."""
+"""The service's interface as data, blockchain formats, and rendering of values."""

@@ -149,7 +149,7 @@ def _findings() -> Iterator[tuple[bool | None, str]]:
     for extra, library in _EXTRAS.items():
         is_there = find_spec(library) is not None
         yield is_there or None, f"extra {extra}{'' if is_there else ' is not installed'}"
-    with connect(seed=1, public_webhooks=False) as api:  # not the sandbox of a joined class
+    with connect(seed=1, public_webhooks=False) as api:  # an embedded sandbox even if this process has joined a class
         yield bool(api.list_contracts()), "an embedded sandbox answers a call"
     try:
         yield _private("state in", state_folder(), 700)

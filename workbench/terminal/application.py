@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens = [*tokens[1:], "--help"]
     arguments = [token for token in tokens if token not in ("-q", "--quiet")]
     if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
-        return run_to_exit(_first_page)  # without importing cyclopts
+        return run_to_exit(_first_page)  # this page does not need to import cyclopts
     return run_to_exit(partial(_run, tokens))
 
 
@@ -96,7 +96,7 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
     """Return the completion script of a shell."""
     script = make_app().generate_completion(shell=shell)
-    # zsh sources the file as the function's body, so it calls the function
+    # zsh loads the file as the body of the function, so the last line calls the function
     return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
@@ -106,7 +106,7 @@ def _shown_default(value: object) -> Any:
 
 
 def _run(tokens: list[str]) -> int:
-    if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
+    if tokens[:1] == ["__complete"]:  # completion scripts call the command in this way
         make_app()(tokens)
         return DONE
     if quiet := {"-q", "--quiet"} & {*tokens}:

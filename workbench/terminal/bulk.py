@@ -46,7 +46,7 @@ class Sending:
     implausible: bool = False
     rejects: Path | None = None
     key: Annotated[str | None, Parameter(name="--row-key", metavar="NAME")] = (
-        None  # `--key` is refused: an API key is never an option
+        None  # an API key is never an option, so `--key` is refused
     )
 
 

@@ -20,7 +20,7 @@ from workbench.terminal.wording import TERMINAL
 
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
-_GRACE = 1.5  # maximum seconds between a signal and the end of a server
+_GRACE = 1.5  # maximum seconds between a signal and the exit of a server
 _DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 TYPED: list[str] = []
 """The command line that is run, without the name of the program."""
@@ -68,7 +68,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
     except Stopped:
         say(f"Terminated. {_UNKNOWN_CALLS}")
         code = STOPPED
-    except BrokenPipeError:  # the reader closed the pipe
+    except BrokenPipeError:  # the reader has closed the pipe
         code = DONE
     except OSError as error:
         if error.errno in _DISK and error.filename is None:
@@ -133,7 +133,7 @@ def _failed(error: Exception) -> int:
     from workbench.base.errors import WorkbenchError, visible
 
     if isinstance(error, ImportError) and isinstance(error.__cause__, WorkbenchError):
-        error = error.__cause__  # a missing extra of the command, found at import
+        error = error.__cause__  # an import failed because an extra is missing
     if not isinstance(error, WorkbenchError):
         if os.environ.get("WORKBENCH_TRACE"):
             raise error
@@ -162,7 +162,7 @@ def exit_code(error: BaseException) -> int:
     )
     codes: tuple[tuple[Any, int], ...] = (
         ((ValueError, errors.MissingExtra), WRONG_INPUT),  # InvalidRequest, InvalidProfile, InvalidSequence
-        (errors.UnexpectedAnswer, PARTLY),  # done, but the answer cannot be read
+        (errors.UnexpectedAnswer, PARTLY),  # the call was done, but its response cannot be read
         (errors.OutcomeUnknown, UNKNOWN),
         (not_sent, NOT_SENT),
     )
@@ -209,7 +209,7 @@ def _prepare_streams() -> None:
     from workbench.service.rendering.text import LIKENESS
 
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller, as with `>&-`
+        if getattr(sys, name) is None:  # the caller closed the stream, as with `>&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -231,7 +231,7 @@ def _handle_signals() -> Callable[[], None]:
     timer = _Timer()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if _importing(frame) and timer.start(0.01, stop):  # an import could lose the exception
+        if _importing(frame) and timer.start(0.01, stop):  # an import could swallow the exception
             return
         raise Stopped
 
@@ -281,7 +281,7 @@ def _handle(names: Iterable[str], handler: Callable[..., object], timer: _Timer)
             continue
         try:
             earlier[number] = signal.signal(number, handler)
-        except ValueError:  # not the main thread, as in a test
+        except ValueError:  # outside the main thread, as in a test, signals cannot be handled
             continue
 
     def restore() -> None:
@@ -300,7 +300,7 @@ def waiting_for_signals() -> Iterator[Callable[..., None]]:
     operation that is still blocked 1.5 s after the signal, such as a wait for a locked file, is abandoned. Acknowledged
     data is stored.
     """
-    received: SimpleQueue[int] = SimpleQueue()  # safe in a signal handler, unlike an Event
+    received: SimpleQueue[int] = SimpleQueue()  # a signal handler may use this queue, but not an Event
     timer = _Timer()
 
     def receive(number: int, _: object) -> None:

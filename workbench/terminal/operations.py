@@ -149,7 +149,7 @@ def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calli
     if operation.success == _NO_CONTENT:
         say("Deleted.")
         return None
-    items = getattr(answer, "items", answer)  # items of a page of rewards
+    items = getattr(answer, "items", answer)  # a page of rewards has items
     return list(items) if operation.many or operation is Operations.list_rewards_activity else items
 
 
@@ -214,6 +214,6 @@ def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> di
         path: value
         for path, member in option_members(operation.request)
         if (value := get_path(request, path)) is not None
-        # an omitted amount does not mean FULL, which has to be written
+        # An omitted amount does not mean FULL, which must be given explicitly.
         and not (isinstance(member.kind, Integer) and member.kind.full and member.wire not in raw)
     }

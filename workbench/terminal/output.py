@@ -32,7 +32,7 @@ from workbench.service.rendering.text import LIKENESS, Cell, Grid, screen_of, wr
 from workbench.terminal.exits import say, usage_error
 
 Format = Literal["table", "json", "ndjson", "csv"]
-_LONG_COLUMN = 26  # characters; an id or an address is longer
+_LONG_COLUMN = 26  # in characters; columns of ids or addresses are longer
 
 
 @Parameter(name="*", group=Group("Output", sort_key=9))

@@ -86,7 +86,8 @@ def _command(control: Control) -> Callable[..., int]:
 def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -> inspect.Parameter:
     """Return a control's argument as an option, or as a positional argument if it is required or first."""
     name, kind, required = parameter.name, _kind(parameter), parameter.default is parameter.empty
-    choices = () if name == "of" else control.choices.get(name, ())  # an operation has several spellings
+    # operations may be spelled in several ways, so their names are not checked here
+    choices = () if name == "of" else control.choices.get(name, ())
     placeholders = {**_PLACEHOLDERS, "amount": "CENTS" if kind is int else "USD"}
     metavar: Any = {"metavar": placeholders[name]} if name in placeholders else {}
     options = Parameter(name=f"--{kebab(name)}", group=_CONTROL, show_default=parameter.default is not None, **metavar)
@@ -190,7 +191,7 @@ def serve_until_stopped(
             print(url, flush=True)
             for line in (*introduce(server, url), *notes):
                 say(line)
-            sys.stdout.flush()  # readers of a pipe get the output while the sandbox is served
+            sys.stdout.flush()  # readers of a pipe receive the output while the sandbox is served
             try:
                 wait()
             except (KeyboardInterrupt, Stopped) as end:

@@ -183,9 +183,10 @@ def lab(folder: Path | None = None, /) -> int:
         options.append(f"--LabApp.default_url=/lab/tree/{first.as_posix()}")
     if hasattr(os, "getuid") and os.getuid() == 0:
         options.append("--allow-root")
-    settings = Path(__file__).parents[1] / "screens" / "forms"  # labconfig: no news; Markdown opens as preview
+    # the settings in labconfig turn off news, and open Markdown as preview
+    settings = Path(__file__).parents[1] / "screens" / "forms"
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    import_module("jupyterlab")  # raises here, and not in the subprocess, if the package is missing
+    import_module("jupyterlab")  # if JupyterLab is missing, this raises an error here and not in the subprocess
     say(f"Opening JupyterLab on {root}; press Ctrl-C to stop.")
     environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode

@@ -48,7 +48,7 @@ Files = Annotated[Path, Parameter(required=True)]
 Last = Annotated[Whole | None, Parameter(name=("--last", "-n"), help="Show only the last N.")]
 """Text with a placeholder for its unit in help."""
 MAX_ARMED_MINUTES = 60
-_MAX_LISTED = 10  # unknown calls listed when a command is interrupted
+_MAX_LISTED = 10  # maximum number of unknown calls to list when a command is interrupted
 
 
 def read_duration(text: str) -> timedelta:

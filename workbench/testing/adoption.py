@@ -19,7 +19,7 @@ from workbench.testing.twin import Change, Twin, nothing
 
 Record = dict[str, Any]
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
-_LIMIT = 10**15  # in cents, for a card whose limit no event shows
+_LIMIT = 10**15  # limit in cents of a card whose limit no event shows
 _MAX_FILLERS = 1_000
 FILLER = "filler"
 """Id of a row of rewards that no page showed."""
@@ -34,9 +34,9 @@ _TOKEN = {"symbol": "USDC", "decimals": 6, "balance": "0", "exchange_rate": "1",
 class Clues:
     """Data about records from the entire traffic. The first call for a record does not contain these data."""
 
-    limits: dict[str, int] = attrs.field(factory=dict)  # limit by card
-    holders: dict[str, str] = attrs.field(factory=dict)  # user by card
-    followed: set[str] = attrs.field(factory=set)  # transactions with events, or with a settlement by a call
+    limits: dict[str, int] = attrs.field(factory=dict)  # limit of a card, by card
+    holders: dict[str, str] = attrs.field(factory=dict)  # user of a card, by card
+    followed: set[str] = attrs.field(factory=set)  # transactions that have events, or that a call settled
 
 
 def snaked(value: object) -> Any:
@@ -245,7 +245,7 @@ def _rewards(of: Adoption) -> list[Change]:
     shown = {item["id"]: {**item, **_times(item)} for item in items}
     if shown and offset.isdecimal() and len(offset) < 6 and known.keys().isdisjoint(shown):
         first = shown[items[0]["id"]]
-        sign = 1 if first["at"] >= shown[items[-1]["id"]]["at"] else -1  # newest first
+        sign = 1 if first["at"] >= shown[items[-1]["id"]]["at"] else -1  # 1 if the items are sorted from new to old
         before = sum(sign * (row["at"] - first["at"]) > 0 for row in known.values())
         filler = {"type": first["type"], "points": 0, "at": first["at"] + sign}
         names = [FILLER, *(f"{FILLER} {number}" for number in range(1, _MAX_FILLERS))]

@@ -50,12 +50,14 @@ from workbench.service.rendering.data import json_values
 Schema = dict[str, Any]
 _ASSUMPTION = ("value", "reason", "confidence", "change")
 _KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # controls that take or return keys or signatures
-_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # reserved for people
+# only people may change endpoints
+_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})
 _PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
 _WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
-_WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})  # arguments of controls
-_MAX_ARGUMENTS = 500_000  # characters
+# arguments of controls that an agent may not pass
+_WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})
+_MAX_ARGUMENTS = 500_000  # maximum length in characters
 _MAX_ANSWER = 1_000_000
 _MAX_MESSAGE = 2_000
 _MAX_QUESTION = 2_000
@@ -104,7 +106,7 @@ class _Tools:
         self._controls = {} if self._sandbox is None else _CONTROLS
         production = api.environment == "production"
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
-        self._pending: dict[str, str] = {}  # digest of a call that the client confirms, by state
+        self._pending: dict[str, str] = {}  # by request state, the digest of a call that awaits confirmation
 
     async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
@@ -187,7 +189,7 @@ class _Tools:
             raise UsageError(problems, of=control.name)
         given = {snake(key): value for key, value in arguments.items()}
         answer = json_values(perform(self._sandbox, control.name, given))
-        if control.name == "guide":  # omit the keys of the guide
+        if control.name == "guide":  # the guide contains API keys, which are left out
             del answer["api_keys"]
         return _masked(answer)
 
@@ -202,7 +204,8 @@ class _Tools:
         """
         if not operation.effect or self._api.environment != "production" or self._sandbox is not None:
             return None
-        context_of(self._api).check_operation(operation)  # an unarmed session is refused before anyone is asked
+        # if the session is not armed, the call is refused before the person is asked
+        context_of(self._api).check_operation(operation)
         problems, _ = findings(operation, request, (), real=True, limits=self._api.limits)
         if problems:
             raise InvalidRequest(problems, of=operation.name)
@@ -216,11 +219,11 @@ class _Tools:
         if params.input_responses is None:
             try:
                 answer: Any = await context.session.elicit_form(question, _CONFIRM)
-            except NoBackChannelError:  # the client asks the person, then calls again
+            except NoBackChannelError:  # the client asks the person, and then calls again
                 return self._question(question, digest)
             except MCPError:
                 raise WorkbenchError("this client cannot ask for confirmation; nothing was sent") from None
-        elif self._pending.pop(params.request_state or "", "") == digest:  # one answer allows one call
+        elif self._pending.pop(params.request_state or "", "") == digest:  # one confirmation allows one call
             answer = params.input_responses.get("confirm")
         else:
             raise WorkbenchError("the confirmation belongs to another call; nothing was sent")
@@ -363,7 +366,7 @@ def _defined(schema: Schema, of: Schema) -> Schema:
         text = json.dumps(part).replace("#/components/schemas/", "#/$defs/")
         for name in re.findall(r'"#/\$defs/(\w+)"', text):
             if name not in used:
-                used[name] = {}  # the schema may refer to itself
+                used[name] = {}  # stored before the read, since the schema may refer to itself
                 used[name] = read(of["components"]["schemas"][name])
         return strict_json.stored(text)
 

@@ -44,7 +44,7 @@ from workbench.testing.twin import MALFORMED
 
 _KEY, _ABOUT = ".key", "corpus.toml"
 _SORTED = orjson.OPT_SORT_KEYS
-_OLD = 90 * 86_400  # seconds after which a corpus is reported as old
+_OLD = 90 * 86_400  # age in seconds from which a corpus is reported as old
 _SHOWN = 50
 _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
 # which git ignores. A difference that is accepted needs a reason, as:
@@ -64,9 +64,9 @@ class Difference:
     path: str  # such as "status", "answer/status" or "event 0/body/spend/status"
     recorded: Any
     now: Any
-    whose: str  # "sandbox" if the sandbox is wrong, "service" if the service changed
-    place: str  # file of the corpus and line
-    accepted: str = ""  # reason of the exception
+    whose: str  # "sandbox" if the sandbox is wrong, and "service" if the service has changed
+    place: str  # file of the corpus, and line
+    accepted: str = ""  # reason given in the exception that accepts it
 
 
 class Checked(Shown):
@@ -76,9 +76,9 @@ class Checked(Shown):
 
     def __init__(self, differences: Iterable[Difference], compared: int, problems: Iterable[str], notes: Iterable[str]):
         self.differences = tuple(differences)
-        self.compared = compared  # number of compared calls and events
-        self.problems = tuple(problems)  # such as an exception without a matching difference
-        self.notes = tuple(notes)  # items not compared, with reasons
+        self.compared = compared  # number of calls and events that were compared
+        self.problems = tuple(problems)  # such as an exception that matches no difference
+        self.notes = tuple(notes)  # items that were not compared, with reasons
 
     @property
     def ok(self) -> bool:
@@ -265,10 +265,10 @@ class _Again:
     """
 
     def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
-        self._api, self._new = api, dict(ids)  # ids of the service by ids of the corpus
+        self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(map(_key, sample.calls)).most_common(1) or [("", 0)]
-        self._behind: set[str] = set()  # records changed by calls that were not repeated
+        self._behind: set[str] = set()  # records that calls changed which were not repeated
         settled = {str(event.body.get("id")).lower() for event in sample.events if is_settlement(event)}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
         self.left: dict[str, int] = {}

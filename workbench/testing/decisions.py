@@ -22,7 +22,7 @@ class Decisions:
     seed: str | None = None
     fixed: Mapping[str, int] = {}
     taken: dict[str, int] = attrs.field(factory=dict)
-    scale: float = 1.0  # multiplies fault probabilities, different for each universe
+    scale: float = 1.0  # factor for fault probabilities, which depends on the seed
 
     def __attrs_post_init__(self) -> None:
         if self.seed is not None:

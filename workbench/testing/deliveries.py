@@ -24,10 +24,11 @@ KEY = "universe-signing-key-1"
 _NEXT = Key.of("universe-signing-key-2", "keys")
 """Signing key after the rotation; until it is complete, the secondary header is signed with the first key."""
 _FORGER = Key.of("not-the-signing-key", "keys")
-_TIMEOUT = 10.0  # maximum seconds until a delivery is answered
+_TIMEOUT = 10.0  # maximum seconds until the application answers a delivery
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
 _LATE = (0.2, 2.5, 95.0, 7_200.0)
-_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)  # seconds until a repeat; the first is none, the second is simultaneous
+# seconds until the repeat; the first entry stands for none, the second for a simultaneous one
+_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)
 _TIMINGS = ("", "2 s late", "95 s late", "2 h late")
 _TWICE = ("", "at the same time", "1 s later", "1 h later", "28 h later")
 _FORGED = ("", "wrong signature", "no signature", "signature of another body")
@@ -45,7 +46,7 @@ _UNKNOWN = ("", "unknown version", "unknown kind")
 class Delivery:
     """A delivery, with its attempts and whether the application acknowledged it."""
 
-    name: str  # used in the names of decisions
+    name: str  # part of the names of decisions
     text: str
     headers: dict[str, str]
     body: bytes
@@ -66,11 +67,11 @@ class Deliveries(Life):
         super().__init__(*given, **options)
         self.key, self._signing = key, Key.of(key, "keys")
         self._tenant = self._engine.store.get("key", self.sandbox.full_key)["tenant"]
-        self.service: Counter[str] = Counter()  # net cents that the service posted, by transaction
-        self.posted: list[tuple[str, int]] = []  # transaction and cents, by event
-        self.held: dict[str, int] = {}  # cents held for open authorizations, by transaction
+        self.service: Counter[str] = Counter()  # net cents that the service has posted, by transaction
+        self.posted: list[tuple[str, int]] = []  # transaction and posted cents, by event
+        self.held: dict[str, int] = {}  # held cents of open authorizations, by transaction
         self.names: dict[str, str] = {}  # names of records by id
-        self.cause = ""  # current action of the traffic, to distinguish events of one record
+        self.cause = ""  # current action of the traffic, which distinguishes events of one record
         self._seen = self._engine.last_event
 
     def collect(self) -> None:

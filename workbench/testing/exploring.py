@@ -29,9 +29,9 @@ from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
 """Function of a finished universe that raises AssertionError if the application is wrong."""
-_SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
+_SHRINK_SECONDS = 60.0  # seconds; with an application behind HTTP, a universe takes long
 _OUTLIVES = "nothing outlives a universe"
-_MAX_EFFECTS = 8  # effects of one transaction that are tried to explain the failure
+_MAX_EFFECTS = 8  # maximum number of a transaction's effects with which a failure is explained
 
 
 def transactions_agree(universe: Universe) -> None:
@@ -48,7 +48,7 @@ def transactions_agree(universe: Universe) -> None:
 
 def _explanations(extra: int, effects: list[int]) -> list[str]:
     """Return the explanations of a transaction's difference that need the fewest events."""
-    repeated = (effects * 2)[:_MAX_EFFECTS]  # an event may count up to three times
+    repeated = (effects * 2)[:_MAX_EFFECTS]  # up to two repetitions, so that an event may count three times
     for size in range(1, len(repeated) + 1):
         sums = {sum(some) for some in combinations(repeated, size)}
         lost = {sum(some) for some in combinations(effects, size)}
@@ -93,7 +93,7 @@ class InvariantBroken(AssertionError):
         self.breach = Breach(invariant, broken, transaction)
 
 
-_LONGEST_LINE = 2_000  # characters per line of the story
+_LONGEST_LINE = 2_000  # maximum length of a line in the story, in characters
 
 
 @attrs.frozen(kw_only=True)
@@ -168,7 +168,8 @@ class _Explorer:
     ) -> None:
         self._application, self._invariants, self._sandbox = application, invariants, sandbox
         self._folder, self._options = folder, options
-        self._plain_was_right: bool | None = None  # the first universe in which nothing goes wrong
+        # whether the invariants held in the first universe, which has no faults
+        self._plain_was_right: bool | None = None
 
     @property
     def repeatable(self) -> bool:

@@ -47,7 +47,7 @@ def touch(sandbox: Any) -> Settings:
 def flipped(name: str, value: object) -> Any:
     """Return an alternative value of a setting, or `...` if the setting has no alternative."""
     if name == "tightened_roles":
-        return ...  # each test that makes the call would fail
+        return ...  # every test that makes the call would fail
     if name == "unknown_values":
         return () if value else UNKNOWN_VALUES
     if name == "null_values":
@@ -146,7 +146,7 @@ class FlipPlugin:
 def _failure(item: pytest.Item) -> str:
     """Rerun a test and return its failure; empty if the test passes."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the flip may make the sandbox warn
+        warnings.simplefilter("ignore")  # the changed setting may make the sandbox warn
         reports = run_test_again(item)
     for report in reports:
         if report.failed:

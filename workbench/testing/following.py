@@ -24,14 +24,14 @@ from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Delivery, Exchange, Item
 from workbench.testing.twin import MALFORMED, Change, Run, Step, Twin, nothing
 
-MAX_KEPT = 20_000  # maximum calls and events to replay
-_MAX_ALIKE = 50  # maximum calls of one kind
+MAX_KEPT = 20_000  # maximum number of calls and events to replay
+_MAX_ALIKE = 50  # maximum number of calls of one kind
 _NEW = {
     "simulate_authorization": "transaction",
     "create_user_application": "user",
     "create_payment_account": "payment_account",
 }
-_TICK = 0.5  # maximum difference of clocks in seconds
+_TICK = 0.5  # maximum difference between the clocks, in seconds
 
 
 def resource_of(x: Exchange) -> str:
@@ -47,8 +47,8 @@ class Sample:
     """Traffic to replay, in bounded memory. It has some calls of each kind, and all later calls for their records."""
 
     calls: list[Exchange] = attrs.field(factory=list)
-    events: list[Delivery] = attrs.field(factory=list)  # each event once, also if it was delivered repeatedly
-    left: int = 0  # calls that are not replayed
+    events: list[Delivery] = attrs.field(factory=list)  # each event once, even if it was delivered repeatedly
+    left: int = 0  # calls that the replay leaves out
     _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
     _kept: set[str] = attrs.field(factory=set)
     _delivered: set[bytes] = attrs.field(factory=set)
@@ -81,13 +81,13 @@ class Following:
     def __init__(self, sample: Sample, settings: Mapping[str, Any]) -> None:
         self.twin = Twin(settings)
         self.clues = Clues()
-        self.unlisted = 0  # signatures of contracts that were never listed
+        self.unlisted = 0  # number of signatures whose contract was never listed
         self._sample = sample
-        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # number of remaining calls, by record
+        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # by record, the number of calls that remain
         self._queues: dict[str, deque[Delivery]] = {}
         self._now = 0.0
         self._emitted = 0
-        self._refunded: dict[str, str] = {}  # transactions of refunds with separate ids
+        self._refunded: dict[str, str] = {}  # by refund with a separate id, its transaction
         self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
         resources = {resource_of(x) for x in sample.calls}
         accepted = [x for x in sample.calls if x.name == "simulate_refund" and x.ok]
@@ -143,10 +143,10 @@ class Following:
         headers = dict(x.sent_headers)
         key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
         if not key and x.status != 401:
-            key = headers["api-key"] = "recorded"  # recorders omit keys
+            key = headers["api-key"] = "recorded"  # recorders leave API keys out
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
-            headers["content-type"] = "application/json"  # the recorder omitted all headers
+            headers["content-type"] = "application/json"  # this recorder left all headers out
         request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
         step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x, request=request)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"

@@ -32,7 +32,7 @@ MAX_PURCHASES = 200_000
 
 _FATES = {"declined": 0.05, "reversed": 0.05, "reduced": 0.08, "open": 0.03, "settled": 0.79}
 """Shares of purchases by outcome. A reduced purchase is partly reversed, then settled."""
-_REFUNDED, _REFUNDED_IN_PART = 0.04, 0.04  # share of settled purchases
+_REFUNDED, _REFUNDED_IN_PART = 0.04, 0.04  # shares of settled purchases that are refunded in full, and in part
 
 
 def traffic(
@@ -67,7 +67,7 @@ def traffic(
     active = [ref(f"guide.cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else cards
     listed: list[Any] = list(active)
     random = Random(seed)
-    timed: list[tuple[int, Step]] = []  # by seconds
+    timed: list[tuple[int, Step]] = []  # steps, each with its time in seconds
     numbers = count(1)
     for card, day in product(listed, range(days)):
         for _ in range(int(a_day) + (random.random() < a_day % 1)):

@@ -42,10 +42,11 @@ _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.01
 _GONE_SECONDS = 5.0
 _READ_SECONDS = 10.0
-MAX_BOOKS = 50_000_000  # bytes
+MAX_BOOKS = 50_000_000  # maximum bytes of the books
 Command = str | Sequence[str] | Callable[[], object]
-_TOGETHER = 0.5  # deliveries within these seconds of the universe are sent in parallel
-_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first delivery; the first entry: not killed
+_TOGETHER = 0.5  # in seconds of the universe; deliveries this close are sent in parallel
+# seconds from the first delivery to the kill; the first entry stands for no kill
+_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)
 _CALLS = {
     "": "",
     "lost": "lost after it was carried out",
@@ -329,12 +330,12 @@ class HttpUniverse(Universe):
             ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
             self.books = {name: cents for name, cents in ours.items() if cents}
             agree = not [*unequal(self.books, self.service)]
-            waiting = self._failed_calls and self._http.unknown is None  # the application may repeat a call
+            waiting = self._failed_calls and self._http.unknown is None  # the application may retry a call
             if (agree and not self._unknown and not waiting) or monotonic() > deadline:
                 return
             time.sleep(_POLL_INTERVAL)
             self.collect()
-            while self._agenda:  # deliveries caused by the latest calls
+            while self._agenda:  # send the deliveries that the latest calls caused
                 when, _, action = heapq.heappop(self._agenda)
                 self.move(when)
                 self.sync()

@@ -36,9 +36,9 @@ from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
 _PASSES = 4
-_CHANGES = 4  # settings that may differ at once in one step
-_ALIKE = 10  # steps of one kind of difference that are tried with other values
-_ENOUGH = 4  # steps of an operation and status that are tried with another value of one setting
+_CHANGES = 4  # maximum number of settings that may differ at once in a step
+_ALIKE = 10  # maximum number of steps per kind of difference for which other values are tried
+_ENOUGH = 4  # maximum number of steps per operation and status for which another value of a setting is tried
 _MAX_UNLISTED = 500
 
 
@@ -48,10 +48,10 @@ class Finding:
 
     id: str
     status: str  # "refuted", "mixed", "undecided", "confirmed" or "not seen"
-    seen: str = ""  # "3 of 3": how many steps show the value
-    value: Any = None  # value of the matching setting; None without a setting
-    expected: Any = None  # the assumed value
-    place: str = ""  # location of the first step that shows it
+    seen: str = ""  # number of steps that show the value, such as "3 of 3"
+    value: Any = None  # value of the setting that matches; None if the assumption has no setting
+    expected: Any = None  # the value that the sandbox assumes
+    place: str = ""  # location of the first step that shows the value
 
 
 @attrs.frozen(kw_only=True)
@@ -74,8 +74,8 @@ class Learned(Shown):
     ) -> None:
         self.findings = tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
         self.unlisted = tuple(sorted(unlisted, key=lambda item: (item.kind, item.name)))
-        self.counts = dict(counts)  # {"exchanges": 120, "events": 40}
-        self.notes = tuple(notes)  # skipped items, with reasons
+        self.counts = dict(counts)  # such as {"exchanges": 120, "events": 40}
+        self.notes = tuple(notes)  # items that were skipped, with reasons
 
     @property
     def ok(self) -> bool:
@@ -88,7 +88,8 @@ class Learned(Shown):
     def behavior(self) -> dict[str, Any]:
         """Settings in which the service differs from the assumed behavior, for `connect(behavior=…)`."""
         refuted = [row for row in self.findings if row.status == "refuted" and row.value is not None]
-        return {row.id: row.value for row in refuted}  # a refuted name has no value here; the profile sets it
+        # if a name is refuted, the profile sets it, so it has no value here
+        return {row.id: row.value for row in refuted}
 
     def rows(self) -> list[Finding]:
         """Return the findings, with refuted assumptions first."""
@@ -157,9 +158,10 @@ class Replay:
     search: bool = True
     learned: dict[str, Any] = attrs.field(factory=dict)
     tallies: dict[str, Tally] = attrs.field(factory=dict)
-    undecided: dict[str, frozenset[str]] = attrs.field(factory=dict)  # candidate settings, by place of the step
+    # by location of the step, the settings that may explain it
+    undecided: dict[str, frozenset[str]] = attrs.field(factory=dict)
     differences: list[tuple[Step, list[str], Attempt]] = attrs.field(factory=list)
-    learned_from: dict[str, Tally] = attrs.field(factory=dict)  # evidence for settings learned in an earlier pass
+    learned_from: dict[str, Tally] = attrs.field(factory=dict)  # evidence for settings that an earlier pass learned
     _following: Any = None
     _tried: Counter[object] = attrs.field(factory=Counter)
 
@@ -173,7 +175,7 @@ class Replay:
                 following.done(step, self._step(step, states))
             for name, tally in self.tallies.items():
                 if len(tally) > 1 and name not in PARTS:
-                    self.learned.pop(name, None)  # mixed
+                    self.learned.pop(name, None)  # steps contradict each other
             if _plain(self.learned) == before:
                 return
 
@@ -317,7 +319,7 @@ class Replay:
         expected = self.base[key] if is_setting else None
         tally = self.tallies.get(key)
         if tally is None and key in self.learned:
-            tally = self.learned_from[key]  # once the setting is applied, no step shows the difference
+            tally = self.learned_from[key]  # a setting that is applied no longer leads to a difference
         if tally is None:
             place, names = next((item for item in self.undecided.items() if key in item[1]), ("", None))
             seen = "" if names is None else f"or {', '.join(sorted(names - {key})) or 'another value'}"

@@ -31,7 +31,7 @@ MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
 _RESTART = 2.0
 _ROUND_TRIP = 0.05
 _MINUTE = 60.0
-_TICK = 300.0  # seconds between job runs of a synchronous application
+_TICK = 300.0  # seconds between runs of a synchronous application's job
 FAULTS = (
     "", "lost before it was carried out", "lost after it was carried out", "cut", "answered too late",
     "carried out too late", "not connected", "answered 503", "answered 429",
@@ -100,8 +100,8 @@ class Life:
         self.story: list[Moment] = []
         self.counts: Counter[str] = Counter()
         self.breaches: list[Breach] = []
-        self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application carried out
-        self.calm = False  # whether faults have ended
+        self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application has made
+        self.calm = False  # whether no more faults occur
         self._factory = application
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self._count = itertools.count()
@@ -132,7 +132,8 @@ class Life:
         process = self._alive()
         database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
         database.process, database.at_commit = process, partial(self.commit, process)
-        for setting in ("synchronous=OFF", "journal_mode=MEMORY"):  # only the process dies, not the machine
+        # only the process is killed, not the machine, so writes need no sync
+        for setting in ("synchronous=OFF", "journal_mode=MEMORY"):
             sqlite3.Connection.execute(database, f"PRAGMA {setting}")
         process.databases.append(database)
         return database

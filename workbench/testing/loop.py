@@ -103,7 +103,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             set_running_loop(None)
             self._running = False
             if self.refusal is not None:
-                raise self.refusal  # even if the application caught it
+                raise self.refusal  # raised even if the application caught the error
 
     def start(self, coroutine: Coroutine[Any, Any, Any], label: str) -> "asyncio.Task[Any]":
         """Start a labeled task of the application."""
@@ -122,7 +122,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Close the coroutines of a killed loop. Their `finally` blocks must have no effect by then."""
         for task in self._tasks:
             if not task.done() and (coroutine := task.get_coro()) is not None:
-                with suppress(BaseException):  # dead task: its exceptions are ignored
+                with suppress(BaseException):  # errors of a dead process are ignored
                     coroutine.close()
 
     # methods that asyncio calls
@@ -157,7 +157,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._running
 
     def is_closed(self) -> bool:
-        return False  # callbacks of a dead process are dropped
+        return False  # callbacks of a dead process do not run
 
     def get_debug(self) -> bool:
         return False

@@ -14,7 +14,7 @@ ZONES = ("UTC", "America/New_York", "Pacific/Auckland")
 """Time zones of the machine on which an application may run."""
 _SHOWN = frozenset({"time", "time_ns", "datetime.now", "datetime.utcnow", "date.today"})
 _NOT_SIMULATED = frozenset({"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"})
-_BEGIN = 1_768_489_200.0  # a time in 2026; each universe sets its own
+_BEGIN = 1_768_489_200.0  # Unix time in 2026; each universe replaces it
 
 
 class MachineClock:
@@ -79,11 +79,11 @@ class MachineClock:
             if is_read and not module.startswith("workbench."):
                 reads[name] += 1
 
-        if sys.getprofile() is not None:  # an active profiler continues
+        if sys.getprofile() is not None:  # an active profiler must not be replaced
             yield
             return
         collects = gc.isenabled()
-        gc.disable()  # callbacks of collections, such as Hypothesis', would read the simulated clock
+        gc.disable()  # collections run callbacks, such as Hypothesis', which would read the simulated clock
         sys.setprofile(note)
         try:
             yield

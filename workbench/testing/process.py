@@ -52,7 +52,7 @@ class Database(sqlite3.Connection):
     at_commit: Callable[[Callable[[], Any]], None]
 
     def __del__(self) -> None:
-        with suppress(sqlite3.Error):  # a killed application has open connections
+        with suppress(sqlite3.Error):  # a killed application leaves connections open
             self.close()
 
     def cursor(self, *_: object) -> Any:
@@ -112,7 +112,7 @@ class Process:
         self.loop.kill()
         self.loop.dispose()
         for database in self.databases:
-            with suppress(sqlite3.ProgrammingError):  # the database is closed
+            with suppress(sqlite3.ProgrammingError):  # the application has closed the database
                 sqlite3.Connection.rollback(database)
             database.close()
         self.databases.clear()

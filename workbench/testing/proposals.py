@@ -114,7 +114,7 @@ def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
         if path in attempt.shown or not place or name in known:
             continue
         if attempt.recorded[path] is None:
-            continue  # TOML has no null
+            continue  # TOML cannot express null
         if above in attempt.shown and _is_open(step, name, 1):
             places.setdefault(place, {})[name] = _kind_of(attempt.recorded[path])
             changed = True

@@ -37,8 +37,8 @@ Json = Any
 SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
 """Operations by name: documented and assumed ones."""
 CHUNK = 1 << 20
-MAX_ENTRY = 64 * CHUNK  # bytes of one entry or line
-MAX_UNPACKED = 4_000 * CHUNK  # bytes of one file
+MAX_ENTRY = 64 * CHUNK  # maximum bytes of an entry or line
+MAX_UNPACKED = 4_000 * CHUNK  # maximum bytes of a file after decompression
 NAMES = (
     "method", "url", "request", "status", "time", "request_headers", "request_body", "response_headers",
     "response_body", "headers", "body",
@@ -65,8 +65,8 @@ class Reading:
 
     counts: Counter[str] = attrs.field(factory=lambda: Counter(exchanges=0, events=0))
     skipped: dict[str, list[Any]] = attrs.field(factory=dict)
-    hosts: set[str] = attrs.field(factory=set)  # hosts that answered an operation of the interface
-    newest: float = 0.0  # seconds since 1970
+    hosts: set[str] = attrs.field(factory=set)  # hosts that responded to an operation of the interface
+    newest: float = 0.0  # Unix time in seconds
 
     def skip(self, reason: str, place: str) -> None:
         """Count an item that is skipped, by reason."""
@@ -86,20 +86,20 @@ def _object(value: object) -> dict[str, Any]:
 class Exchange:
     """One request and its answer. Header names are in lower case."""
 
-    place: str  # file and number of the entry
+    place: str  # file, and number of the entry
     method: str
-    path: str  # after the prefix, such as "/payment-routes"
+    path: str  # path after the prefix, such as "/payment-routes"
     query: list[tuple[str, str]]
     sent_headers: Mapping[str, str]
     sent: bytes
     status: int
     headers: Mapping[str, str]
     received: bytes
-    at: float | None  # seconds since 1970, by the service's clock if known
-    operation: Json = None  # typed as Any, since an Operation is a descriptor
+    at: float | None  # Unix time in seconds, by the service's clock if known
+    operation: Json = None  # typed as Any, because an Operation is a descriptor
     path_members: Mapping[str, str] = {}
-    body: Json = None  # JSON body of the request; None without one
-    answer: Json = None  # JSON body of the answer
+    body: Json = None  # JSON body of the request, or None without a body
+    answer: Json = None  # JSON body of the response
 
     @property
     def name(self) -> str:
@@ -239,7 +239,7 @@ def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple
     """Yield the entries of a HAR file, parsed one by one, until an entry is truncated or not JSON."""
     text, data, start = io.TextIOWrapper(file, "utf-8-sig", "replace"), "", None
     try:
-        while start is None:  # the head of the HAR log, which may list many pages
+        while start is None:  # reads the head of the HAR log, which may list many pages
             more = text.read(CHUNK)
             data += more
             start = _ENTRIES.search(data)
@@ -260,7 +260,7 @@ def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple
             number += 1
             end = _BETWEEN.match(data, end).end()  # type: ignore[union-attr]
     finally:
-        text.detach()  # leaves the file open for its owner
+        text.detach()  # detached, so that the file stays open for its owner
 
 
 def _headers(raw: object) -> dict[str, str]:
@@ -414,7 +414,7 @@ def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading
     except csv.Error as error:
         reading.skip(f"not CSV ({error})", visible(path.name, 120))
     finally:
-        text.detach()  # leaves the file open for its owner
+        text.detach()  # detached, so that the file stays open for its owner
 
 
 def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str, str]) -> Item | None:

@@ -50,8 +50,8 @@ _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_REMEMBERED = 50_000  # tokens
-_MAX_IDS = 200_000  # maximum ids that can be requested from a service again
+_REMEMBERED = 50_000  # maximum number of tokens to remember
+_MAX_IDS = 200_000  # maximum number of ids that are kept so that reads can be repeated
 
 
 @cache
@@ -72,7 +72,7 @@ class Shapes:
 
     def __init__(self, key: bytes, *, keeps_ids: bool = False) -> None:
         self._key, self._keeps_ids = key, keeps_ids
-        self.ids: dict[str, str] = {}  # the replaced ids, by the original ones
+        self.ids: dict[str, str] = {}  # replacement ids, by original id
         self._values: Collection[str] = ()
         self._token = lru_cache(_REMEMBERED)(self._replaced)
 

@@ -72,8 +72,8 @@ class Step:
     status: int = 0
     new_ids: Mapping[str, str] = {}
     facts: Facts = attrs.field(factory=dict)
-    has_key: bool = False  # whether it had an idempotency key
-    events: list[Mapping[str, Any]] | None = None  # possible events; None if unknown
+    has_key: bool = False  # whether the call had an idempotency key
+    events: list[Mapping[str, Any]] | None = None  # events that the call may have caused; None if unknown
     is_last: bool = False  # whether no later call can explain the events
     exchange: Any = None
     request: Any = None
@@ -112,7 +112,8 @@ class Twin:
         self.store, self.environment = store, self.engine.environment
         self.environment.seeds = self.seeds = _Seeds(1)
         self.ids: set[str] = set()
-        self.signatures: dict[bool, set[str]] = {True: set(), False: set()}  # recorded signatures, and the twin's
+        # signatures in the recording (True) and of the twin (False)
+        self.signatures: dict[bool, set[str]] = {True: set(), False: set()}
 
     def move(self, at: float) -> None:
         """Set the twin's clock to a Unix time, in seconds."""
@@ -169,7 +170,7 @@ class Twin:
         reader = Reader(step.at, self.ids, self.signatures[recorded])
         facts = reader.read_answer(status, body)
         limit = headers.get("x-ratelimit-limit", "")
-        if limit.isdigit() and len(limit) < 8:  # a longer number may identify a person
+        if limit.isdigit() and len(limit) < 8:  # a number with more digits may identify a person
             facts["limit"] = int(limit)
         if step.has_key and status < 300:
             facts["repeats"] = "idempotency-key" in headers or "idempotency-cached" in headers

@@ -22,10 +22,10 @@ from workbench.testing.process import Process, ProcessKilled
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
-_CALM = 3_600.0  # seconds without faults at the end, in which the application can catch up
+_CALM = 3_600.0  # seconds at the end without faults, in which the application can catch up
 _GAPS = (30.0, 1.0, 600.0, 3_600.0, 40_000.0)
 _PAUSES = (30.0, 1.0, 3_600.0, 30_000.0)
-_MONTH = 16.3 * 86_400.0  # from the sandbox's start time to the last hours of the month
+_MONTH = 16.3 * 86_400.0  # seconds from the start time of the sandbox to the last hours of the month
 _AMOUNTS = (1_000, 420, 9_999, 101, 2_500, 735, 5_500, 4)
 _EXPIRY = 2 * 86_400.0  # seconds until a hold expires
 _MERCHANTS = ("Example Market", 'Café Zürich "24"', "寿司", "NORTHERN AIR     ", "O'Brien & Söhne / #7")
@@ -58,14 +58,14 @@ class Universe(Deliveries):
     ) -> None:
         super().__init__(*given, **options)
         self.books: Mapping[str, Any] = {}
-        self.holds: Mapping[str, Any] | None = None  # held cents, if the application has `holds()`
+        self.holds: Mapping[str, Any] | None = None  # held cents, if the application defines `holds()`
         self._scenario = scenario or _purchases
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
         self._cards, self._users = guide["cards"]["active"], guide["users"].get("approved", [])
-        self._latest: dict[str, dict[str, Any]] = {}  # last event of each transaction
-        self._captures: dict[str, int] = {}  # cents of a first capture, by transaction
+        self._latest: dict[str, dict[str, Any]] = {}  # last event, by transaction
+        self._captures: dict[str, int] = {}  # cents of the first capture, by transaction
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         """Schedule an action as part of the traffic."""
@@ -239,7 +239,7 @@ class Universe(Deliveries):
         if hasattr(process.application, "holds"):
             self.holds = self._read_books(process, "holds")
         for database in process.databases:
-            with suppress(sqlite3.ProgrammingError):  # closed by the application
+            with suppress(sqlite3.ProgrammingError):  # the application has closed the database
                 sqlite3.Connection.execute(database, "PRAGMA query_only=ON")
         if threading.active_count() > self._threads_before:
             raise NotSimulated(

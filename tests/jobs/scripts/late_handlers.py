@@ -19,14 +19,14 @@ with wb.Inbox("events.db", keys=[KEY]) as inbox:
             raise ValueError("the database is away")
 
     status = inbox.respond(delivery.headers, delivery.body)
-    assert status < 300, status  # acknowledged: the event is stored, and the handler will be retried
+    assert status < 300, status  # the event is stored and acknowledged, and the handler will be retried
     assert [failure.handler for failure in inbox.failures()], "the failure is listed"
     inbox.retry()
     inbox.respond(delivery.headers, delivery.body)
     assert len(tries) == 2, tries
     assert not inbox.failures()
 
-with wb.Inbox("events.db", keys=[KEY]) as inbox:  # later, in another process
+with wb.Inbox("events.db", keys=[KEY]) as inbox:  # this part runs later in another process
     late = []
 
     @inbox.on("user.updated")

@@ -47,7 +47,7 @@ class Service(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    def handle_error(self, *_):  # ignore connections without a certificate
+    def handle_error(self, *_):  # errors of connections without a client certificate are ignored
         pass
 
 

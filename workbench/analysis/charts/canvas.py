@@ -32,10 +32,10 @@ Size = Literal["notebook", "slide", "compact"] | tuple[float, float]
 _SIZES = {"notebook": (7.2, 4.2), "slide": (13.3, 7.5), "compact": (4.6, 2.3)}
 _LEAST = 10.0  # minimum text size, in points
 _MAX_NOTES = 5
-LETTER = 0.58  # width of a letter as a share of the font size
-_SHORT = 21  # maximum letters of a name in a compact chart
+LETTER = 0.58  # average width of a character, relative to the font size
+_SHORT = 21  # maximum length of a name in a compact chart, in characters
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
-_REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that a compact chart omits
+_REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that compact charts leave out
 INCOMPLETE = "Not complete: rows are missing."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
@@ -93,13 +93,13 @@ class Canvas:
     """The Axes to draw on, with its font size and text color."""
 
     axes: Axes
-    data: pd.DataFrame  # the drawn frame, whose notes are shown
+    data: pd.DataFrame  # the frame that is drawn; its notes appear below the chart
     base: float
     ink: str
-    width: float  # inches
+    width: float  # width in inches
     own: bool
-    compact: bool = False  # for a page that shows title and notes itself
-    findings: list[str] = attrs.field(factory=list)  # sentences of the alternative text
+    compact: bool = False  # whether the page itself shows the title and the notes
+    findings: list[str] = attrs.field(factory=list)  # sentences for the alternative text
 
     @property
     def small(self) -> float:
@@ -189,7 +189,7 @@ class Canvas:
 
     def labels(self, x: str, y: str) -> None:
         """Set the axis labels, including units."""
-        if self.compact:  # only the scale of a unit, as in "points (millions)"
+        if self.compact:  # keep only the scale of the unit, as in "points (millions)"
             x, y = "", (_SCALE.search(y) or [""])[0]
         self.axes.set_xlabel(plain(x), fontsize=self.base, color=self.ink)
         self.axes.set_ylabel(plain(y), fontsize=self.base, color=self.ink)

@@ -18,11 +18,11 @@ NAME, TEXT, LOOK = "name", "text", "look"
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
 STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
 """Color, dash and marker of lines; more lines are left out."""
-_MARKERS = 12  # maximum markers of a line
+_MARKERS = 12  # maximum number of markers on a line
 _THICKNESS = 0.66
-_INNER = 0.62  # thickness relative to the outer bar
-_MAX_HATCHED = 130  # more columns than this are too thin for a pattern
-_DARK = 0.55  # minimum share for white text in a cell of a grid
+_INNER = 0.62  # thickness of the inner bar, relative to the outer bar
+_MAX_HATCHED = 130  # with more columns than this, each is too thin for a pattern
+_DARK = 0.55  # minimum share for which the text in a grid cell is white
 
 
 @attrs.frozen(kw_only=True)
@@ -46,7 +46,7 @@ class Picture:
     notes: Sequence[str] = ()
     steps: Steps | None = None
     places: int | None = None
-    form: "Form | None" = None  # replaces the declared form
+    form: "Form | None" = None  # replaces the form that `@chart` declares
 
 
 @attrs.frozen(kw_only=True)
@@ -62,10 +62,10 @@ class Form:
     y: str | tuple[str, ...]
     by: str = ""
     empty: str = "there are no rows"
-    whole: bool = False  # an axis of whole numbers
-    total: bool = False  # whether the legend has the sum of each column
-    most: float | None = None  # end of the number axis
-    known: bool = False  # no value, instead of 0, at a step without a row
+    whole: bool = False  # whether the axis has only whole numbers
+    total: bool = False  # whether the legend shows the sum of each column
+    most: float | None = None  # upper limit of the number axis
+    known: bool = False  # whether a step without a row has no value instead of 0
 
 
 def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
@@ -129,7 +129,8 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
         looks: dict[str, set[Look]] = {}
         for part, look in zip(rows[form.by], rows[LOOK], strict=True):
             looks.setdefault(str(part), set()).add(look)
-        plain = len(set[Look]().union(*looks.values())) > len(looks)  # colors have another meaning
+        # then the legend explains patterns only, since colors have another meaning
+        plain = len(set[Look]().union(*looks.values())) > len(looks)
         keys = {part: next(iter(own)) for part, own in looks.items()}
         on.legend([_key(part, Look(GRAY, hatch=look.hatch) if plain else look) for part, look in keys.items()])
     elif len(columns) > 1:
@@ -145,7 +146,7 @@ def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Se
     room = max(map(len, texts)) * 0.6 * on.small / 72 / max(on.width - before - 0.3, 1)
     more = span * min(room / (1 - min(room, 0.8)), 4) + span * 0.02
     on.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
-    if on.compact:  # labels show the numbers
+    if on.compact:  # the labels already show the numbers
         on.axes.set_xticks([])
         on.axes.spines["bottom"].set_visible(False)
 

@@ -34,7 +34,7 @@ from workbench.service.rendering.design import BLUE, Look, look, word
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
 _ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(status) not in _FIRST)]
-_MAX = 16  # maximum statuses, since the service may send undocumented ones
+_MAX = 16  # maximum number of statuses, since the service may send undocumented ones
 _HATCHES = ("", "//", "xx", ".", "++")
 _COLUMNS = ("kind", "state", "attempts")
 _STATES: Mapping[str, Look] = {
@@ -127,7 +127,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
     """
     if not isinstance(deliveries, pd.DataFrame):
         listed = list(deliveries)
-        # As objects, since a text column cannot contain half a surrogate pair.
+        # These are object columns, since a text column cannot contain half a surrogate pair.
         columns = {name: pd.Series([get_path(row, name) for row in listed], dtype=object) for name in _COLUMNS}
         deliveries = pd.DataFrame(columns)
         deliveries.attrs["kind"] = "delivery"
@@ -142,7 +142,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
     unfinished = {k: [f"{counts[k, s]:,} {s}" for s in ("waiting", "failed") if counts[k, s]] for k in shown}
     rows = bar_rows(
         [label(kind) for kind, _ in parts],
-        key=[shown.index(kind) for kind, _ in parts],  # pandas has no keys with half a surrogate pair
+        key=[shown.index(kind) for kind, _ in parts],  # positions, since pandas rejects keys with half a surrogate pair
         state=[state for _, state in parts],
         deliveries=[counts[part] for part in parts],
         text=[", ".join([f"{kinds[kind]:,}", *unfinished[kind]]) for kind, _ in parts],

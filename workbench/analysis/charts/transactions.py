@@ -189,7 +189,7 @@ def _reasons(data: pd.DataFrame, reason: str | None, status: str | None, key: st
     if status:
         declined |= (data[status] == "declined").fillna(False).to_numpy(dtype=bool)
     rows = data[declined]
-    # If a transaction has several events, the first one with a reason counts.
+    # If several events of a transaction have a reason, the first of them counts.
     once = rows.sort_values(reason, key=lambda c: c.isna(), kind="stable").drop_duplicates(key) if key else rows
     return Counter(name or "" for name in texts(once[reason])), len(rows) - len(once)
 

@@ -50,7 +50,8 @@ class Close:
                 to_file(self.frames, inside / name, tz=self.tz)
             to_file(self.frames["Postings"], inside / names[2])
             postings = inside / names[2]
-            postings.write_bytes(codecs.BOM_UTF8 + postings.read_bytes())  # lets spreadsheets read any script
+            # with a byte order mark, spreadsheets read every script correctly
+            postings.write_bytes(codecs.BOM_UTF8 + postings.read_bytes())
             text = json.dumps(self.record, indent=1, sort_keys=True) + "\n"
             (inside / f"close-{self.month}.json").write_text(text, encoding="utf-8")
         return [folder / name for name in (*names, f"close-{self.month}.json")]

@@ -7,7 +7,7 @@ from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.rows import TEXT
 
-_BUSY = 20  # minimum average of events per day for a gap to be reported
+_BUSY = 20  # minimum average number of events per day for which a gap is reported
 _GAP = 48  # hours
 _COLUMNS = ("anomaly", "transaction_id", "event_id", "at", "amount_cents", "currency")
 

@@ -40,7 +40,7 @@ WORKERS = 2
 """Threads that read blocks of lines."""
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
-_LISTED = 20  # maximum lines listed in an error
+_LISTED = 20  # maximum number of lines that an error lists
 _STATUSES = ("body.application_status", "body.status", "body.spend.status")
 
 
@@ -60,7 +60,7 @@ class Events:
         self.rejects: list[Reject] = []
         self._reject_lines = reject
         self._converter = converter(names)
-        self._own_names = bool(names)  # all lines are then read strictly
+        self._own_names = bool(names)  # with other member names, every line is read strictly
 
     def __repr__(self) -> str:
         return (
@@ -76,7 +76,7 @@ class Events:
         for path in self.paths:
             problems: Lines = []
             for event in self._events(path, problems):
-                if problems:  # in line order: the error precedes later events
+                if problems:  # in line order, so that an error precedes the events of later lines
                     self._reject(path, problems)
                 yield event
             self._reject(path, problems)
@@ -132,7 +132,7 @@ class Events:
         layout = events_layout(kinds or EVENT_KINDS)
         shown = layout.shown(reveal)
         tables = list(self._tables(layout, kinds, shown, progress))
-        if of is None:  # columns of the kinds in the log
+        if of is None:  # columns of the event kinds that the log contains
             layout = events_layout({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
             names = [*(column.name for column in layout.columns), EXTRA]
             tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
@@ -168,7 +168,7 @@ class Events:
         schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
 
         def write(file: object) -> None:
-            # zstd without dictionaries compresses texts better and faster: each part would repeat the dictionary.
+            # Without dictionaries, zstd compresses texts better and faster: each row group would repeat the dictionary.
             with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
                 for table in self._tables(layout, kinds, shown, progress):
                     writer.write_table(pa.table(table.columns).cast(schema))
@@ -214,7 +214,8 @@ class Events:
         with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = BlockReader(engine, layout, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                ahead: deque[Future[tuple[int, Lines, Table]]] = deque()  # blocks read ahead, as many as threads
+                # blocks read ahead, at most one per thread waiting
+                ahead: deque[Future[tuple[int, Lines, Table]]] = deque()
                 for block in chain(log_blocks(path), repeat(None, WORKERS)):
                     if block is not None:
                         ahead.append(pool.submit(reader.read, block))
@@ -263,7 +264,7 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", 
     if not all(isinstance(path, str | os.PathLike) for path in given):
         raise UsageError([Problem("paths", "type", "each must be text or a path")], of="read_log")
     for path in given:
-        pattern = str(path)  # may be absolute, which Path.glob refuses
+        pattern = str(path)  # the pattern may be absolute, which Path.glob refuses
         is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)
         matches = sorted(glob.glob(pattern)) if is_pattern else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):

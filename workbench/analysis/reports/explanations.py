@@ -17,7 +17,7 @@ from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.client.session import sandbox_of
 
 _OF = "history.explain"
-_MAX_EVENTS = 10_000  # maximum rows with listed events
+_MAX_EVENTS = 10_000  # maximum number of rows whose events are listed
 _RECORDS = frozenset(
     {
         "postings",

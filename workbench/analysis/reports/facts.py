@@ -40,7 +40,7 @@ EVENTS: Mapping[str, Any] = {
 """Columns of the events from which facts are made."""
 _CLOCKS = {"event_received_at": "event", DELIVERY: "delivery", ARRIVAL: "arrival"}
 _MOST_LAG, _LEAST_LAG = pd.Timedelta(days=1), -pd.Timedelta(minutes=5)
-_UNSORTED = 0.2  # share of backward steps above which the order of a source is not used
+_UNSORTED = 0.2  # if more than this share of the steps go back in time, the order of a source is not used
 
 
 def mask(values: "pd.Series[Any]") -> Any:
@@ -109,7 +109,7 @@ def _neighbors(own: "pd.Series[Any]", rows: NDArray[np.bool_]) -> tuple[NDArray[
     if not known.any() or not rows.any() or (steps < 0).mean() > _UNSORTED:
         nothing = np.full(int(rows.sum()), np.datetime64("NaT", "us"))
         return nothing, nothing
-    before = np.maximum.accumulate(times)[rows]  # a missing time is the lowest number
+    before = np.maximum.accumulate(times)[rows]  # as a number, a missing time is lower than all others
     after = np.minimum.accumulate(np.where(known, times, _HIGHEST)[::-1])[::-1][rows]
     ends = after == _HIGHEST
     low, high = np.minimum(before, after), np.where(ends, _MISSING, np.maximum(before, after))
@@ -117,7 +117,7 @@ def _neighbors(own: "pd.Series[Any]", rows: NDArray[np.bool_]) -> tuple[NDArray[
 
 
 _HIGHEST = np.iinfo("int64").max
-_MISSING = np.iinfo("int64").min  # value of a missing time
+_MISSING = np.iinfo("int64").min  # stands for a missing time
 
 
 def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -164,7 +164,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     rises = change[changes] > 0
     begin = [first[chosen] for chosen in (begun & ~declined & ~opens, begun & declined, opens)]
     nothing = np.zeros(0, "int64")
-    parts = (  # kind, positions, requested, held, posted, refunded
+    parts = (  # kind, positions, and the requested, held, posted and refunded amounts
         (0, begin[0], base[begun & ~declined & ~opens], nothing, nothing, nothing),
         (1, begin[1], base[begun & declined], nothing, nothing, nothing),
         (2, begin[2], base[opens], opened[opens], nothing, nothing),

@@ -85,7 +85,7 @@ def history(source: object) -> "History":
     """
     opened = source if isinstance(source, History) else History(source)
     if not is_other(opened.source):
-        _ = opened.reading  # an unusable source is an error here, not in the first report
+        _ = opened.reading  # an unusable source raises its error here, not in the first report
     return opened
 
 

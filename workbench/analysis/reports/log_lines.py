@@ -37,7 +37,7 @@ _SAMPLE = 2_000
 _MEMORY = "150MB"
 _CACHED = 500_000
 _DELIVERED = "delivered"
-Kinds = frozenset[str] | None  # None for all kinds, including unknown ones
+Kinds = frozenset[str] | None  # None stands for all kinds, including unknown ones
 
 
 class Block(NamedTuple):
@@ -84,7 +84,7 @@ def log_engine() -> Iterator[Any]:
         "threads": 1,
     }
     with duckdb().connect(config=config) as engine:
-        engine.execute("SET enable_progress_bar=false")  # the bar is on in notebooks
+        engine.execute("SET enable_progress_bar=false")  # DuckDB shows its progress bar in notebooks by default
         yield engine
 
 
@@ -181,13 +181,13 @@ class BlockReader:
         self._engine, self._layout, self._kinds, self._shown = engine, layout, kinds, shown
         self._converter, self._exact = converter, exact
         self._columns = tuple(column for column in layout.columns if column.name not in COMPUTED)
-        self._usual: tuple[Column, ...] = ()  # members that occur in the first lines
+        self._usual: tuple[Column, ...] = ()  # members that occur in a sample of the first lines
         self._names = sorted(kinds or EVENT_KINDS)
-        # Masking function of each column; None if all texts become dots. Cached: people occur repeatedly.
+        # Masking function of each column, or None if all texts become dots. The cache helps since values repeat.
         masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
-        # By wire path of a member or object: the kinds that have it; the last entry is False.
+        # For each wire path, whether each kind has that member or object. The last entry, for unknown kinds, is False.
         self._has: dict[str, Any] = {}
         for place, kind in enumerate(self._names):
             for path in _all_paths(events_layout({kind}).columns):
@@ -202,7 +202,7 @@ class BlockReader:
         texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
         regular = False
         with suppress(pa.ArrowInvalid):
-            texts.validate(full=True)  # UTF-8
+            texts.validate(full=True)  # raises an error unless the texts are valid UTF-8
             regular = not self._exact
         if regular:
             marks, unusual = _marks(data, starts)
@@ -259,7 +259,8 @@ class BlockReader:
         kind = pc.fill_null(pc.index_in(table.column("kind"), self._words), len(self._names)).to_numpy()
         objects = sorted({*_all_paths(members)} - {column.wire for column in members})
         present = {path: _valid(_values(event, path)) for path in objects}
-        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # lines with a known member
+        # by object, the lines in which the object has a known member
+        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))
         regular = (kind < len(self._names)) & ~unusual[place] & present.get("body", False)
         marks = np.zeros(len(kind), np.int64)
         for path, there in present.items():
@@ -280,11 +281,12 @@ class BlockReader:
             regular &= ~there | fits
             if column.name == "id":
                 regular &= there
-        for path in reversed(objects):  # innermost first; only objects have members
+        for path in reversed(objects):  # inner objects first, since an inner object is a member of the outer one
             inside[_parent(path)] = inside[_parent(path)] | inside[path]
             regular &= ~present[path] | inside[path]
         given = table.column("marks").to_numpy()
-        if (odd := regular & (given > marks)).any():  # null members have two
+        # more quotation marks than expected; each null member accounts for two
+        if (odd := regular & (given > marks)).any():
             rows = lines.filter(pc.is_in(lines.column("place"), pa.array(place[odd])))
             marks[odd] += 2 * self._query(_nulls(self._columns), rows).column(0).to_numpy()
         regular &= given == marks
@@ -315,7 +317,7 @@ class BlockReader:
             return cursor.sql(query).to_arrow_table()
 
 
-# All names in these queries come from the interface, none from a log.
+# All names in these queries come from the interface, never from a log.
 
 
 def _select(columns: Iterable[Column], kinds: Kinds) -> str:
@@ -382,7 +384,7 @@ def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
     """
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
-    lines = max(1, len(counts) * _CACHED // len(data))  # lines per step, to fit the processor cache
+    lines = max(1, len(counts) * _CACHED // len(data))  # lines per step, so that the data fits into the processor cache
     for first in range(0, len(counts), lines):
         begins = starts[first : first + lines + 1]
         piece, begins = octets[begins[0] : begins[-1]], begins - begins[0]

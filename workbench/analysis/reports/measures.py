@@ -205,7 +205,7 @@ class Trace(str):
         return int(self.rows.part(measure, cells, self.period).values.sum())
 
     def __deepcopy__(self, _: object) -> Self:
-        return self  # pandas copies attrs for each frame that it makes
+        return self  # pandas copies attrs for every frame that it derives
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, ("",)

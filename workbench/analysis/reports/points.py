@@ -80,7 +80,7 @@ class PointReports(View):
         if self.scope.at is not None:
             data, until = data[mask(data["at"] < pd.Timestamp(self.scope.at))], self.scope.at
         month = steps(data["at"], "month", self.scope.tz)
-        if before and len(data):  # a row before the first month
+        if before and len(data):  # add a row for the time before the first month
             data = _with_opening(data, before)
             month = pd.concat([pd.Series([month.min() - pd.DateOffset(months=1)]), month], ignore_index=True)
             month = month.astype("datetime64[s]")

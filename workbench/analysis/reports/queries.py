@@ -47,8 +47,8 @@ SESSION: dict[str, Callable[[Any], Any]] = {
 _WIDEST = pa.decimal128(38, 18)
 _MAX_QUERY = 100_000
 _MAX_RESULT = 2**30  # bytes
-_MAX_MEMORY = 2 * 10**9  # bytes for the query; its process may use twice that, plus the tables
-_MAX_SECONDS = 120.0  # seconds since the call
+_MAX_MEMORY = 2 * 10**9  # bytes for the query; its process may use twice as much, plus the tables
+_MAX_SECONDS = 120.0  # seconds from the call to the result
 
 
 def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object) -> pd.DataFrame:
@@ -116,7 +116,7 @@ def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tupl
         except subprocess.TimeoutExpired:
             return f"it takes longer than {_MAX_SECONDS:.0f} seconds", [], None
         finally:
-            process.kill()  # also after an interrupt
+            process.kill()  # the process ends even after an interrupt
             process.wait()
     head, _, rest = output.partition(b"\n")
     if not head:
@@ -144,7 +144,7 @@ def _arrow(frame: object) -> Any:
             try:
                 column = pc.cast(table.column(place), _WIDEST)
             except pa.ArrowInvalid:
-                column = pc.cast(table.column(place), pa.string())  # more digits than DuckDB supports
+                column = pc.cast(table.column(place), pa.string())  # the column has more digits than DuckDB supports
             table = table.set_column(place, field.name, column)
     return table
 

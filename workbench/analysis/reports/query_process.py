@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import duckdb
 import pyarrow as pa
 
-_MAX_DEPTH = 200  # nested brackets
+_MAX_DEPTH = 200  # maximum depth of nested brackets
 _AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
 _CLOSED = {
     "enable_external_access": False,

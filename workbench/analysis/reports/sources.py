@@ -124,7 +124,7 @@ def is_other(source: object) -> bool:
         source = source.iloc[:1].to_dict("records")
     if isinstance(source, pd.DataFrame):
         return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source
-    if hasattr(source, "filters"):  # a read of rewards
+    if hasattr(source, "filters"):  # the source is a read of rewards
         return True
     first = source[0] if isinstance(source, list | tuple) and source else source
     if isinstance(first, Mapping) and set(first) >= _RECORD:
@@ -381,7 +381,7 @@ def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     Raises:
         UsageError: Two rows of a transaction differ and have the same update time.
     """
-    frame = frame.drop(columns="net_cents", errors="ignore")  # posted minus refunded
+    frame = frame.drop(columns="net_cents", errors="ignore")  # net_cents is posted minus refunded
     table = _typed(frame, {**_COLUMNS, **{name: DTYPES[name] for name in (*PARTIES, *_TEXTS)}})
     newest = table.sort_values("updated_at", kind="stable", na_position="first")
     repeated = mask(newest["transaction_id"].duplicated(keep="last") & newest["transaction_id"].notna())
@@ -425,7 +425,7 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
     several = {name: mask(table[name] > 1) for name in ("settlements", "refunds")}
     refund_known = mask(table["refunds"].fillna(2) <= 1)
     raised = mask(table["increases"].fillna(0) > 0)
-    parts = (  # action, rows, amount, change, time, earliest, latest
+    parts = (  # action, rows, amount, change, time, earliest time and latest time
         ("requested", begun & only_requested, authorized, 0, table["authorized_at"], None, None),
         (
             "created",

@@ -28,7 +28,7 @@ class View:
         """Create a history. Call `wb.history(source)` instead."""
         self.source = with_checked_marks(source) if isinstance(source, pd.DataFrame) else source
         self.scope = scope or Filter()
-        self.__dict__.update(known or {})  # values that do not depend on the filter
+        self.__dict__.update(known or {})  # cached values that do not depend on the filter
 
     @cached_property
     def reading(self) -> Reading:
@@ -87,7 +87,7 @@ class View:
         """
         scope = self.scope.changed(period, tz, currency, at)
         if scope.at == self.scope.at and not is_other(self.source):
-            _ = self._begun_earlier  # needed by each report, whatever the filter
+            _ = self._begun_earlier  # computed here once, since every report needs it, whatever the filter
         same = {"reading"} | (_AS_KNOWN if scope.at == self.scope.at else set())
         known = {name: value for name, value in self.__dict__.items() if name in same}
         filtered = type(self)(self.source, scope, known)

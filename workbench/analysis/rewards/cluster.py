@@ -39,7 +39,7 @@ class ClusterRewards(Rewards):
     def frame(self) -> Any:
         """Return the rows as a Dask DataFrame, one partition per task, users in the order requested."""
         dd, scalars = (import_module(f"dask.dataframe{name}") for name in ("", ".utils"))
-        scalars.make_scalar.register(Decimal)(lambda value: value)  # sums and means of points
+        scalars.make_scalar.register(Decimal)(lambda value: value)  # Dask can then compute sums and means of points
         assert self.path is not None
         folders, nothing = sorted(self.path.glob("task-*")), _partition(self.path / "none", ())
         return dd.from_map(_partition, folders, users=self.users, meta=nothing)
@@ -82,7 +82,7 @@ def read_on_cluster(
     threads = sum(cluster.nthreads().values())
     if not threads:
         raise UsageError("the cluster has no workers", of="rewards.fetch")
-    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # at least one task per thread
+    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # at least one task for each thread
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     if len(tasks) > 1 and len(tasks[-1]) < size:
         tasks[-2:] = [tasks[-2] + tasks[-1]]

@@ -43,8 +43,8 @@ class Folder:
         self.path = path
         self._query = dict(query)
         path.mkdir(parents=True, exist_ok=True)
-        others = remove_temporary(path)  # files of a killed read
-        self.done: dict[str, PageCursor] = {}  # cursor of each stored user
+        others = remove_temporary(path)  # files that a killed read left behind
+        self.done: dict[str, PageCursor] = {}  # by user, the cursor that was stored
         self._next = 0
         for part in sorted(path.glob(PART)):
             about = _about(part)

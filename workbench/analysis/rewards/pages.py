@@ -29,7 +29,7 @@ from workbench.base.schema.walk import DateTime, DecimalNumber, member
 from workbench.service.interface.convert import Names, Unreadable, converter
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET, RewardsActivity, RewardsItem
 
-DEFAULT_LIMIT = 20  # "default 20"
+DEFAULT_LIMIT = 20  # the interface document says "default 20"
 OVERLAP = 1
 MAX_READINGS = 3
 """Maximum reads of one user's list if it changes during the read."""
@@ -60,20 +60,21 @@ Requests = Generator[PageRequest, Keys, None]
 class PageCursor:
     """Progress of one user's read, which `requests` updates."""
 
-    kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # indices of the rows to keep, by page; None for all
+    # by page, the indices of the rows to keep; None keeps all rows
+    kept: list[tuple[int, ...] | None] = attrs.field(factory=list)
     end: End = "failed"
     rows: int = 0  # number of kept rows
     pages: int = 0
-    offset: int = 0  # offset at which the read stopped
+    offset: int = 0  # offset at which the read ended
     readings: int = 1
     duplicates: int = 0
     without_id: int = 0
-    hidden: bool = False  # rows followed a short page
+    hidden: bool = False  # whether the service seems to hide rows: a short page was followed by more rows
     limit_ignored: int | None = None  # rows per page, if the service ignores a larger limit
-    by_type: bool = False  # each type was also read separately, to reach further
+    by_type: bool = False  # whether each type was also read separately, to read beyond the maximum offset
     back_to: str | None = None  # time of the last row, if older pages were not needed
-    other_type: int = 0  # rows of a type that was not requested
-    reason: str = ""  # reason of a failure
+    other_type: int = 0  # number of rows of a type that was not requested
+    reason: str = ""  # reason why the read failed
 
     @property
     def complete(self) -> bool:
@@ -95,7 +96,7 @@ class PageCursor:
                 self.end = "drift"
                 self.kept[:] = _newest(earlier)
                 return
-            # Rows shifted during the read, so some may be missing: read the list again from its start.
+            # Rows shifted during the read, so some may be missing. Read the list again from its start.
             self.readings += 1
 
     def _reading(self, pages: list[Keys], limit: int, reach: int) -> Generator[PageRequest, Keys, bool]:
@@ -121,8 +122,8 @@ class PageCursor:
             at = len(self.kept) - 1
             full_before = len(before) >= limit
             overlap = before_at + len(before) - offset if full_before else 0
-            # Two offsets gave the same page. That is possible after a short page, if hidden rows precede its rows; but
-            # no row can occur again a full window later.
+            # Two offsets returned the same page. That is possible after a short page, if hidden rows precede its rows.
+            # However, no row can occur again a full window later.
             same = bool(before) and list(page) == list(before)
             if same and not full_before:
                 same = before_at + limit <= reach and list((yield from request(before_at + limit))) == list(page)
@@ -132,7 +133,7 @@ class PageCursor:
             if full_before and list(page[:overlap]) != list(before[-overlap:]):
                 return True
             if not page:
-                # A page may be empty because all its rows are hidden. If hidden rows are likely, request one more page.
+                # A page may be empty because all of its rows are hidden. If that is likely, request one more page.
                 if (self.hidden or (at and self.kept[at - 1] == ())) and not beyond and offset + limit <= reach:
                     before, beyond, offset = (), True, offset + limit
                     continue
@@ -142,8 +143,8 @@ class PageCursor:
             beyond = False
             if before and not full_before:
                 if any(key in seen for key in page if key[1] is not None):
-                    # Rows seen already after a short page: hidden rows were left out of the service's own window, or
-                    # the list moved. Requesting the short page again shows which.
+                    # These rows occurred before the short page. Either the service left hidden rows out of its window,
+                    # or the list shifted. Requesting the short page again shows which of these happened.
                     again = yield from request(before_at)
                     if list(again) != list(before):
                         return True
@@ -280,7 +281,7 @@ class PageReader:
         whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
         count = sum(
             np.count_nonzero(np.frombuffer(body, np.uint8) == ord('"')) for body in bodies
-        )  # fast, unlike `count`
+        )  # `count` would be slower
         if not whole or count != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
             return []
         columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
@@ -352,7 +353,7 @@ def cast(texts: object) -> Any:
 def times(texts: object) -> Any:
     """Return times in UTC; None if a text has no zone or is outside the range of datetime."""
     try:
-        moments = pc.cast(texts, MOMENT_TYPE)  # raises for text without a zone
+        moments = pc.cast(texts, MOMENT_TYPE)  # raises an error for a text without a time zone
     except pa.ArrowInvalid:
         return None
     ends = pc.min_max(moments)

@@ -104,7 +104,7 @@ class Gate:
         self._since_slower += 1
         self.allowed = min(float(self.limit), self.allowed + 1 / self.allowed)
         async with self._changed:
-            self._changed.notify(2)  # one for the free slot, one for the larger limit
+            self._changed.notify(2)  # wakes one task for the free slot, and one for the larger limit
 
     def slower(self) -> None:
         """Halve the limit after a 429. Several 429s in a burst count once."""
@@ -139,7 +139,7 @@ class Reading:
     ) -> None:
         self.result = result
         self.failure: WorkbenchError | None = None
-        self.any_read = False  # whether any user was read completely
+        self.any_read = False  # whether at least one user was read completely
         self._gate = Gate(concurrency)
         self._bodies = RawReader(api, on_rate_limit=self._gate.slower)
         self._users, self._wanted, self._report, self._folder = users, wanted, report, folder
@@ -154,15 +154,15 @@ class Reading:
 
     def stop(self, reason: str) -> None:
         """Stop the read after the requests in flight, from any thread. The rows read so far stay in `result`."""
-        self.result.stopped = self.result.stopped or reason  # checked by workers that do not wait
+        self.result.stopped = self.result.stopped or reason  # workers that are not waiting check this
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has ended meanwhile
+            with suppress(RuntimeError):  # the loop may have ended meanwhile
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     async def run(self) -> None:
         """Read all users, or as many users as errors allow."""
         self._loop = asyncio.get_running_loop()
-        if self.result.stopped:  # stopped before the read began
+        if self.result.stopped:  # the read was stopped before it began
             self._stop.set()
         self._progress.on_stop = self.stop
         self._report(self._progress)
@@ -175,7 +175,7 @@ class Reading:
                 ended, _ = await asyncio.wait({*going, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 going -= ended
                 if any(task.exception() is not None for task in ended):
-                    break  # a bug, or a full disk
+                    break  # the cause is a bug, or a full disk
             for worker in going:
                 worker.cancel()
             for result in await asyncio.gather(*workers, return_exceptions=True):
@@ -247,14 +247,14 @@ class Reading:
             last = _newest_first(part, last)
             since = self._wanted.since
             if since is not None and last is not None and last != MIXED and last < since.timestamp() * 1e6:
-                cursor.end = "all"  # the rows after this page are filtered out
+                cursor.end = "all"  # all rows after this page are too old for the filter
                 cursor.back_to = datetime.fromtimestamp(last / 1e6, UTC).isoformat()
                 return
 
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
         """Read each type separately, because the list is longer than the maximum offset. Add the rows that are new."""
         seen = set[Any]().union(*(part.keys() for part in parts))
-        # Other types cannot be requested, so their rows beyond the offset are unknown.
+        # The request cannot filter by unknown types, so their rows beyond the maximum offset stay unknown.
         ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
         added: list[tuple[Part, tuple[int, ...]]] = []
         cursor.by_type = True
@@ -300,7 +300,7 @@ class Reading:
         unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
         parts: list[Part] = []
         for index, (body, number, done) in enumerate(unread):
-            try:  # any exception is passed to the waiting caller, which would wait forever otherwise
+            try:  # every exception goes to the caller, who would wait forever otherwise
                 if index == 0 and unread[1:]:
                     parts = self.result.reader.fast([body for body, _, _ in unread])
                 done.set_result(parts[index] if parts else self.result.reader.read(body, number))
@@ -437,13 +437,13 @@ def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **ho
     def result() -> Rewards:
         while not ended:
             with suppress(Empty):
-                wakeup.get(timeout=0.2)  # an endless wait cannot be interrupted on all platforms
+                wakeup.get(timeout=0.2)  # on some platforms, an endless wait cannot be interrupted
         if isinstance(ended[0], BaseException):
             raise ended[0]
         return ended[0]
 
     try:
-        with uninterrupted:  # a thread interrupted at its start could wait forever
+        with uninterrupted:  # if an interrupt hits the start of a thread, a wait for it could last forever
             threading.Thread(target=work, name="workbench-read", daemon=True).start()
         return result()
     except BaseException as error:
@@ -452,6 +452,6 @@ def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **ho
             reading.stop(_INTERRUPTED)
         if not isinstance(error, KeyboardInterrupt) or not begun:
             raise
-        rewards = result()  # a second interrupt exits immediately
-        rewards.stopped = _INTERRUPTED  # even if the read has ended meanwhile
+        rewards = result()  # a second interrupt exits at once
+        rewards.stopped = _INTERRUPTED  # this holds even if the read has ended meanwhile
         return rewards

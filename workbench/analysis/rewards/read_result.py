@@ -81,14 +81,14 @@ class Rewards:
 
     users: tuple[str, ...]
     reader: PageReader
-    names: Mapping[str, str]  # wire names of the query parameters, which are assumed
+    names: Mapping[str, str]  # wire names of the query parameters, which are assumptions
     path: Path | None = None
-    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # cursors of users that were read or failed
-    same_users: set[str] = attrs.field(factory=set)  # users with the same first page
-    stopped: str = ""  # reason if the read ended early
-    filters: Mapping[str, Any] = attrs.field(factory=dict)  # requested filters by argument: type, since, until
+    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # by user, the cursor of a read that ended or failed
+    same_users: set[str] = attrs.field(factory=set)  # users for whom the service returned the same first page
+    stopped: str = ""  # reason why the read ended early
+    filters: Mapping[str, Any] = attrs.field(factory=dict)  # the requested filters, by argument: type, since, until
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
-    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of incompletely read users
+    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read completely
 
     @property
     def complete(self) -> bool:
@@ -162,7 +162,7 @@ class Rewards:
     def _from_folder(self, path: Path) -> Table:
         table = in_order(read_folder(path), self.users)
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-        with suppress(pa.ArrowInvalid):  # the values need more digits
+        with suppress(pa.ArrowInvalid):  # the values need more digits than the narrowest type has
             columns["points"] = pc.cast(columns["points"], WIDTHS[0])
         return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
 
@@ -198,7 +198,7 @@ class ReadRows(str):
         return int((users & (self._rows["created_at"] <= part["created_at"].max())).sum()) - len(part)
 
     def __deepcopy__(self, _: object) -> Self:
-        return self  # pandas copies attrs for each frame that it makes
+        return self  # pandas copies attrs for every frame that it derives
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, ("",)

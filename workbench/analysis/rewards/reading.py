@@ -117,7 +117,7 @@ def _ids(users: Any) -> tuple[str, ...]:
         users = [users]
     elif isinstance(users, pd.DataFrame):
         users = users["user_id" if "user_id" in users else "id"]
-    elif isinstance(users, Mapping):  # from a guide: ids by status
+    elif isinstance(users, Mapping):  # the users of a guide are ids by status
         if not all(isinstance(group, list | tuple) for group in users.values()):
             raise UsageError(
                 [Problem("users", "type", "must be ids, users, or lists of ids by status")], of="rewards.fetch"

@@ -10,7 +10,7 @@ import attrs
 ORDERS = ("d/m/y", "m/d/y", "y/m/d")
 SERIALS = {"excel": date(1899, 12, 30), "excel 1904": date(1904, 1, 1)}
 """Day 0 of the date numbers of spreadsheets."""
-_LONGEST = 60  # characters of a date
+_LONGEST = 60  # maximum length of a date, in characters
 _LAST_SHORT_YEAR = 40
 _NUMERIC = re.compile(r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?")
 _NAMED = re.compile(r"(\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -]?(?:de )?([^\W\d_]+)\.?,?[ -]?(?:de )?(\d{4}|\d\d)")
@@ -95,7 +95,7 @@ def _days(text: str, compact: bool) -> dict[str, date]:
         if len(first) > 2:
             return _every(first, second, third) if len(first) == 4 and len(third) < 3 else {}
         days = {"d/m/y": _date(third, second, first)}
-        if mark != ".":  # with dots, days come first
+        if mark != ".":  # in dates with dots, the day comes first
             days["m/d/y"] = _date(third, first, second)
             days["y/m/d"] = _date(first, second, third) if len(third) == 2 else None
         return {order: day for order, day in days.items() if day is not None}
@@ -118,7 +118,7 @@ def _date(year: str, month: str, day: str) -> date | None:
         return None
     number = int(year)
     if len(year) == 2:
-        if number > _LAST_SHORT_YEAR:  # this century or the last
+        if number > _LAST_SHORT_YEAR:  # the year is in this century or in the last one
             return None
         number += 2000
     try:

@@ -106,7 +106,7 @@ def _makes_sense(text: str, codec: str) -> bool:
         return False
     letters = {c.lower() for word in spelled for c in word if not c.isascii()}
     alphabets = [set(alphabet) for alphabet in _ALPHABETS[codec].values()]
-    if _ALPHABETS[codec] is _WESTERN:  # foreign names are common
+    if _ALPHABETS[codec] is _WESTERN:  # a Western text often contains names from other Western languages
         alphabets = [first | second for first, second in combinations(alphabets, 2)]
     others = {c for c in set(text) if not c.isascii() and not c.isalpha()} - _SIGNS
     return not others - letters and any(letters <= alphabet for alphabet in alphabets)

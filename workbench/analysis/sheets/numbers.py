@@ -19,7 +19,7 @@ SIDES = {
     **dict.fromkeys(("DR", "D", "S", "SOLL", "DEBIT", "DÉBIT", "DEBE", "DARE", "AF", "DB"), "debit"),
 }
 """Marks of the side of an amount: credit or debit."""
-_LONGEST = 60  # characters of a number
+_LONGEST = 60  # maximum length of a number, in characters
 _PARTS = re.compile(
     r"(?P<before>[^\d+\-−–.,]*?)[ \u00a0]*(?P<sign>[+\-−–]?)[ \u00a0]*(?P<between>[^\d+\-−–.,\s]*)[ \u00a0]*"
     r"(?P<digits>[.,]?\d(?:[\d.,'’ \u00a0\u2007\u2009\u202f]*\d)?)[ \u00a0]*(?P<trail>[\-−–]?)(?P<after>[^\d]*)"
@@ -41,7 +41,7 @@ class WrittenNumber:
 
     negative: bool
     digits: str
-    currency: str = ""  # a code, or a symbol that several currencies share
+    currency: str = ""  # a currency code, or a symbol that several currencies share
     side: str = ""  # "credit" or "debit"
 
     def value(self, mark: str) -> Decimal | None:

@@ -20,8 +20,8 @@ from workbench.base.system.limits import (
     too_many_rows,
 )
 
-_CELLS = 200_000  # maximum cells of a decompressed part
-_BATCH = 10_000  # rows per conversion to Python values
+_CELLS = 200_000  # maximum number of cells in a decompressed part
+_BATCH = 10_000  # rows that are converted to Python values together
 
 
 def check_parquet(file: Any, limits: FileLimits) -> None:
@@ -35,7 +35,7 @@ def check_parquet(file: Any, limits: FileLimits) -> None:
         raise too_many_columns(head.num_columns, limits)
     if head.num_rows > limits.rows:
         raise too_many_rows(head.num_rows, limits)
-    # Not by column: pyarrow aborts the process on some damaged files.
+    # The sizes per column are not read, since pyarrow aborts the process on some damaged files.
     unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
     if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
         raise too_large(limits)
@@ -63,7 +63,8 @@ def parquet_table(path: Path, limits: FileLimits = FRAMES) -> Any:
                 batches.append(batch)
             table = pa.Table.from_batches(batches, file.schema_arrow)
         batches.clear()
-        for index, field in enumerate(table.schema):  # many small parts take a third more memory
+        # combined by column, since many small chunks take a third more memory
+        for index, field in enumerate(table.schema):
             table = table.set_column(index, field, table.select([index]).combine_chunks().column(0))
             pa.default_memory_pool().release_unused()
         return table

@@ -18,7 +18,7 @@ class FileQuestion:
     argument: str
     about: str
     readings: Mapping[str, str]
-    proposed: str | None = None  # the answer under which the file matches another table
+    proposed: str | None = None  # the answer with which the file matches another table
 
     def __str__(self) -> str:
         answers = [f"{self.argument}={answer} ({meaning})" for answer, meaning in self.readings.items()]

@@ -11,7 +11,7 @@ from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearT
 from workbench.base.system.limits import FileLimits, LimitExceeded
 
 SEPARATORS = (",", ";", "\t", "|")
-_SAMPLE = 100_000  # characters that are searched for the separator
+_SAMPLE = 100_000  # characters of the text in which the separator is searched
 _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
 """Quote that `to_file` puts before text that a spreadsheet would run."""
 _MOST = 0.5
@@ -27,7 +27,8 @@ def separated_grid(text: str, limits: FileLimits, *, separator: str | None, head
     """
     first, _, rest = text.partition("\n")
     if declared := re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE):
-        separator, text = separator or declared[1], f"\n{rest}"  # spreadsheets' separator line; line numbers stay
+        # this line declares the separator; the empty line in its place keeps line numbers
+        separator, text = separator or declared[1], f"\n{rest}"
     separator = separator or _separator(text, limits, head)
     rows = _split(text, separator, limits)
     return Grid(rows, head_of(rows, head), separator)
@@ -37,7 +38,7 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
     sample = text[:_SAMPLE] if len(text) <= _SAMPLE else text[: text.rfind("\n", 0, _SAMPLE) + 1 or _SAMPLE]
     fits: dict[str, float] = {}
     typed: dict[str, int] = {}
-    even: set[str] = set()  # separators under which all rows have the same number of cells
+    even: set[str] = set()  # separators with which all rows have the same number of cells
     for separator in SEPARATORS:
         if separator not in sample:
             continue
@@ -74,7 +75,7 @@ def _described(text: str, separator: str, limits: FileLimits, head: int | None) 
 
 
 def _split(text: str, separator: str, limits: FileLimits) -> list[Row]:
-    before = csv.field_size_limit(len(text))  # global in this process
+    before = csv.field_size_limit(len(text))  # the limit is global in this process
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, start, budget = list[Row](), 1, Budget(limits, rows=-1)
     try:

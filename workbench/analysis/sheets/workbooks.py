@@ -55,7 +55,7 @@ def workbook_grid(path: Path, limits: FileLimits, *, sheet: str | None, head: in
 
 
 def _rows(path: Path, limits: FileLimits, wanted: str | None, values: bool) -> list[Row]:
-    import openpyxl  # only this format needs it
+    import openpyxl  # only files of this format need the import
 
     with path.open("rb") as data:
         book = openpyxl.load_workbook(data, read_only=True, data_only=values)
@@ -83,7 +83,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
     before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
         for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
-            if row is before:  # one empty row represents all missing rows, possibly a million
+            if row is before:  # one empty row stands for all missing rows, of which there may be a million
                 continue
             before = row
             if len(row) > limits.columns:
@@ -122,7 +122,8 @@ def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
                     declared = _ENCODING.search(piece[:200])
                     other = declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii")
                     if b"\0" in piece[:200] or piece[:2] in (b"\xfe\xff", b"\xff\xfe") or other:
-                        raise BadSheet("a part of the file is not UTF-8")  # another encoding could hide declarations
+                        # another encoding could hide entity declarations from the search below
+                        raise BadSheet("a part of the file is not UTF-8")
                 if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
                     raise BadSheet("entity declarations are not read")
                 if info.filename == "xl/worksheets/sheet1.xml":
@@ -144,7 +145,7 @@ def _value(cell: Any, row: int) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise BadSheet(f"row {row}: a cell has a number out of range")
-        number = Decimal(format(value, f".{_DIGITS}g"))  # 0.1 + 0.2 is 0.3, as the spreadsheet shows it
+        number = Decimal(format(value, f".{_DIGITS}g"))  # rounded, so that 0.1 + 0.2 is 0.3 as in the spreadsheet
         whole = number == number.to_integral_value() and abs(value) < 1e30
         return int(number) if whole else number
     if isinstance(value, date | time | int | str | None):

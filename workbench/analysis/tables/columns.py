@@ -59,8 +59,8 @@ class Column:
     wire: str
     kind: Kind
     about: About
-    sealed: bool = False  # cannot be revealed
-    many: bool = False  # a tuple of the kind, shown as one text
+    sealed: bool = False  # whether `reveal` cannot show it
+    many: bool = False  # whether the value is a tuple, which becomes one text
 
     @property
     def private(self) -> bool:
@@ -75,10 +75,10 @@ class FrameLayout:
     of: type[Any]
     kind: str
     columns: tuple[Column, ...]
-    answers: tuple[tuple[str, str], ...]  # attribute and wire path of each nested record that can hold unknown members
-    rows_of: str | None  # attribute of the list that is expanded into rows
+    answers: tuple[tuple[str, str], ...]  # attribute and wire path of each nested record with possible unknown members
+    rows_of: str | None  # attribute of the list that expands into rows
     has_extra: bool
-    seals_extra: bool  # `extra` cannot be revealed either
+    seals_extra: bool  # whether `reveal` cannot show `extra` either
 
     def shown(self, reveal: Collection[str]) -> frozenset[str]:
         """Return the private columns that `reveal` names, either by path or by the last part of the path.
@@ -115,7 +115,7 @@ def layout_of(cls: type[Any]) -> FrameLayout:
         if is_record(of) and issubclass(of, Answer):
             answers.append((path, wires))
         for name, wire, about, kind in _members(of):
-            # The parts of a withdrawal signature are never shown in a frame.
+            # A frame never shows the parts of a withdrawal signature.
             shut = sealed or of is Signature or (of is WithdrawalSignature and about.privacy is SECRET)
             inner = kind.of if isinstance(kind, Array) else kind
             if isinstance(inner, Nested):
@@ -208,7 +208,7 @@ def json_text(value: object) -> str:
 
 def _json_value(value: object) -> Any:
     if isinstance(value, Decimal):
-        return format(value, "f")  # a JSON number would be read as a float
+        return format(value, "f")  # a reader would take a JSON number for a float
     if isinstance(value, datetime):
         return write_time(value) if value.tzinfo is not None else value.isoformat()
     if isinstance(value, date):
@@ -256,7 +256,7 @@ class Form:
 
 MOMENT_TYPE = pa.timestamp("us", "UTC")
 _TEXT_FORM = Form(pa.large_string(), lambda value: str(value.value if isinstance(value, Enum) else value))
-_EXACT_FORM = Form(None, _exact)  # the values choose the type; see `rows.packed`
+_EXACT_FORM = Form(None, _exact)  # the values determine the type; see `rows.packed`
 _FORMS: Mapping[type[Kind], Form] = {
     Text: _TEXT_FORM,
     Choice: _TEXT_FORM,
@@ -281,7 +281,7 @@ def form(column: Column) -> Form:
         UsageError: The kind cannot be a column.
     """
     if column.many or (isinstance(column.kind, Integer) and column.kind.full):
-        return _TEXT_FORM  # a list becomes one text; FULL is text in a column of numbers
+        return _TEXT_FORM  # a list becomes one text, and FULL is a text in a column of numbers
     if type(column.kind) not in _FORMS:
         raise UsageError(f"{column.name}: cannot make a column of {column.kind}")
     return _FORMS[type(column.kind)]

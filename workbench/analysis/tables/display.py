@@ -19,8 +19,8 @@ from workbench.base.schema.rules import UUID
 from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.text import money
 
-_LETTERS = 8  # letters to show of an id
-_NOTES = 6  # maximum notes below a frame
+_LETTERS = 8  # number of characters to show of an id
+_NOTES = 6  # maximum number of notes below a frame
 Writer = Callable[[object], str]
 
 
@@ -42,7 +42,7 @@ def html(frame: pd.DataFrame) -> str | None:
     table = frame.to_html(
         classes="dataframe",
         border=0,
-        escape=False,  # each formatter escapes
+        escape=False,  # each formatter escapes its own text
         formatters=_formatters(frame),
         max_cols=pd.get_option("display.max_columns") or None,
         max_rows=some if most and some and len(frame) > most else most or None,
@@ -84,7 +84,7 @@ def text(frame: pd.DataFrame) -> str:
 
     if not _is_ours(frame):
         return repr(frame)
-    # public, but not in the stubs of pandas
+    # pandas exports this function, but its stubs lack it
     options = dict(pandas_format.get_dataframe_repr_params())  # type: ignore[attr-defined]
     ids = {name: _or_missing(_short) for name in frame if _holds_ids(frame, name)}
     options["formatters"] = {**_writers(frame), **ids}

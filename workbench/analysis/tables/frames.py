@@ -22,7 +22,7 @@ from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.interface.transactions import RewardsActivity, RewardsItem
 
 Reveal = Collection[str]
-Applies = Callable[[Any, Any], bool]  # arguments: x and `of`
+Applies = Callable[[Any, Any], bool]  # called with the value and the class given as `of`
 Build = Callable[[Any, Any, Reveal], pd.DataFrame]
 
 

@@ -116,7 +116,7 @@ class Ledger:
                 self.reader.problem(row, self.named["debit"], "has a debit and a credit in one row")
         for side, numbers in both.items():
             negative = [row for row, number in enumerate(numbers) if number is not None and number < 0]
-            if 0 < len(negative) < sum(map(bool, numbers)):  # some programs write a minus before each debit
+            if 0 < len(negative) < sum(map(bool, numbers)):  # some programs write a minus sign before each debit
                 self.reader.problem(negative[0], side, "is negative in a column of positive amounts")
         chosen = [(own or present)[0] for own in sides]
         unsigned = [abs(both[side][row] or Decimal(0)) for row, side in zip(rows, chosen, strict=True)]

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
     from xlsxwriter.worksheet import Worksheet
 
-_ROWS = 100_000  # maximum rows of a sheet
+_ROWS = 100_000  # maximum number of rows on a sheet
 _RESERVED = frozenset(
     {"cover", "definitions", "history"}
-)  # names of other sheets of a pack, and one that Excel rejects
-_DISTINCT = frozenset({"transactions", "users"})  # counts of items that can occur in several periods
+)  # names of a pack's other sheets, and "history", which Excel rejects
+_DISTINCT = frozenset({"transactions", "users"})  # counts of items, which can occur in several periods
 _CHART_BARS = 12
-_EXACT_FLOATS = 10**13  # a number with two decimals up to this is exact as a float
-_PAGE = 200  # maximum letters of a readable printed line
-_SHORT = 40  # maximum rows that fit on a page with a chart
+_EXACT_FLOATS = 10**13  # up to this, a number with two decimals is exact as a float
+_PAGE = 200  # maximum length of a readable printed line, in characters
+_SHORT = 40  # maximum number of rows that fit on a page with a chart
 _BALANCES = re.compile("^(opening|closing|outstanding)")
 """Columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
@@ -266,7 +266,7 @@ def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[s
     for j, column in enumerate(sheet.columns):
         if column.is_total:
             letter = _letters(j)
-            formula = f"=SUBTOTAL(109,{letter}2:{letter}{last})"  # sum of the filtered rows
+            formula = f"=SUBTOTAL(109,{letter}2:{letter}{last})"  # sum of the rows that a filter leaves visible
             page.write_formula(last, j, formula, formats[f"total {column.form}"], float(_total(column)))
         elif j == 0 and any(other.is_total for other in sheet.columns):
             page.write_string(last, 0, "Total", formats["label"])

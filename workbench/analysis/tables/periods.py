@@ -128,7 +128,7 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
         raise UsageError([Problem("period", "format", f"must say the month in which the fiscal year ends: {ways}")])
     try:
         parsed = _period_of(match) if match else None
-    except ValueError:  # no such day, month or week
+    except ValueError:  # the calendar has no such day, month or week
         parsed = None
     if parsed is None:
         example = "2026-03, 2026-W14, 2026-Q1, 2026, FY2026-Q1-SEP, a day, or a first and last day"
@@ -152,7 +152,7 @@ def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
         first, last = (pd.Timestamp(str(day)) for day in period)
         return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)
     match = _PERIOD.fullmatch(str(period))
-    assert match is not None  # the period has bounds
+    assert match is not None  # the bounds of the period were computed earlier
     return _start_of((_period_of(match) - 1).start_time, tz)
 
 

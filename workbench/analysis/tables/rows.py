@@ -104,8 +104,8 @@ class Notes:
 
     notes: list[str] = attrs.field(factory=list)
     unknown_members: Counter[str] = attrs.field(factory=Counter)
-    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, description)
-    pages: Counter[str] = attrs.field(factory=Counter)  # unknown members of a page, outside its items
+    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # by wire path and description
+    pages: Counter[str] = attrs.field(factory=Counter)  # unknown members of the page itself, outside its items
 
     def add(self, other: Notes) -> None:
         """Add the notes and counts of another part of the frame."""
@@ -277,7 +277,7 @@ def _is_decimal(column: Column) -> bool:
 
 def joined_chunks(chunks: Sequence[Any]) -> Any:
     """Concatenate columns in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
-    if len({chunk.type for chunk in chunks}) > 1:  # several decimal types, or also text
+    if len({chunk.type for chunk in chunks}) > 1:  # the values have several decimal types, or some are texts
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
         return pa.chunked_array([packed(values)])
     pieces: list[list[Any]] = [[]]
@@ -321,14 +321,14 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
         dtype = pd.Float64Dtype()
     elif pa.types.is_boolean(kind):
         dtype = pd.BooleanDtype()
-    elif pa.types.is_timestamp(kind) and kind.tz is None:  # local times stay local
+    elif pa.types.is_timestamp(kind) and kind.tz is None:  # times without a zone stay without one
         return pd.Series(values.to_pandas()).astype("datetime64[us]")
     elif pa.types.is_timestamp(kind):
         dtype = pd.DatetimeTZDtype("us", "UTC")
     return dtype.__from_arrow__(values)
 
 
-Row = tuple[Any, Any]  # the record, and the item of its list that makes this row
+Row = tuple[Any, Any]  # the record, and the list item for which it makes this row
 
 
 def arrow_table(layout: FrameLayout, records: Iterable[Any], shown: Collection[str]) -> Table:
@@ -411,7 +411,7 @@ def _extra(layout: FrameLayout, rows: list[Row], extras: list[dict[str, Any]], r
     texts = []
     for row, members in zip(rows, extras, strict=True):
         for get, wire in getters:
-            extra = get(row)  # a mapping if no record could be read
+            extra = get(row)  # the page stays a mapping if no record could be read
             for name, value in (extra if isinstance(extra, Mapping) else getattr(extra, "extra", None) or {}).items():
                 if value is not None:
                     members[f"{wire}{name}"] = value if reveal else masks.DOTS

@@ -40,8 +40,8 @@ class Saved:
     path: Path
     rows: int
     columns: int
-    cleaned: int  # cells with escaped control characters
-    revealed: tuple[str, ...]  # private columns in the file
+    cleaned: int  # number of cells with escaped control characters
+    revealed: tuple[str, ...]  # private columns that the file shows
 
     def __str__(self) -> str:
         sentences = [f"{self.rows:,} rows in {self.path}"]
@@ -114,7 +114,7 @@ def to_file(
 def _prepared(table: "pd.DataFrame | pd.Series[Any]") -> tuple[pd.DataFrame, int]:
     """Return a frame that is ready to be written, and the number of cells with escaped control characters."""
     if isinstance(table, pd.Series) or any(name is not None for name in table.index.names):
-        table = table.reset_index()  # the keys of groups become columns
+        table = table.reset_index()  # turns the keys of groups into columns
     check_columns(table)
     return _cleaned(_with_units(with_checked_marks(table)))
 

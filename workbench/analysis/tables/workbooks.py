@@ -21,7 +21,8 @@ EXCEL_CELL = 32_767
 EXCEL_DIGITS = 15
 PLACES = {str(places): f"#,##0.{'0' * places}".rstrip(".") for places in range(5)}
 """Forms of numbers by their decimal places."""
-_MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60  # rows to measure for a column width, and limits of this width
+# rows that are measured for the width of a column, and the limits of the width
+_MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60
 _HEAD = {"num_format": "@", "bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
 _FORMATS: Mapping[str, dict[str, Any]] = {
     "text": {"num_format": "@", "indent": 1},
@@ -45,12 +46,12 @@ class BookColumn:
     `form` is "text", "number", "rate", "time", "day", or the number of decimal places.
     """
 
-    name: str  # in the frame
+    name: str  # name of the column in the frame
     head: str
     values: Sequence[Any]
     form: str
     is_amount: bool = False
-    is_total: bool = False  # whether its sum is meaningful
+    is_total: bool = False  # whether a sum of the column is meaningful
 
     @property
     def is_number(self) -> bool:
@@ -68,7 +69,7 @@ class BookColumn:
 
 def open_book(file: BinaryIO, tz: str) -> "tuple[Workbook, dict[str, Any]]":
     """Return a new workbook, and its cell formats by form. The format of times contains the name of their zone."""
-    import xlsxwriter  # only this format needs it
+    import xlsxwriter  # only files of this format need the import
 
     literally = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
     book = xlsxwriter.Workbook(file, {"constant_memory": True, **literally})
@@ -87,7 +88,7 @@ def close_book(book: "Workbook") -> None:
     try:
         book.close()
     except FileCreateError as error:
-        raise error.args[0] from None  # the OSError that the library wraps
+        raise error.args[0] from None  # the library wraps the OSError
 
 
 def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:
@@ -95,13 +96,14 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
     width = 0
     for j, column in enumerate(columns):
         texts = [column.head, *map(column.text, column.values[:_MEASURED])]
-        widest = max(max(map(len, texts)) + 3, len(formats[column.form].num_format))  # a time's format has its zone
+        # the number format of a time contains its zone
+        widest = max(max(map(len, texts)) + 3, len(formats[column.form].num_format))
         letters = min(max(widest, _NARROWEST), _WIDEST)
         width += letters
         page.set_column(j, j, letters)
         page.write_string(0, j, column.head[:EXCEL_CELL], formats["number head" if column.is_number else "head"])
     rows = list(zip(*(column.values for column in columns), strict=True))
-    for i, row in enumerate(rows, 1):  # rows are written one at a time
+    for i, row in enumerate(rows, 1):  # the library writes each row before the next one, to save memory
         for j, value in enumerate(row):
             if value is not None:
                 page.write(i, j, value, formats[columns[j].form])
@@ -114,7 +116,7 @@ def write_book(frame: pd.DataFrame, notes: Iterable[str], file: BinaryIO, tz: st
     Raises:
         UsageError: The frame is too large for a sheet.
     """
-    _check_sheet(frame)  # before temporary files are opened
+    _check_sheet(frame)  # this check runs before temporary files are opened
     book, formats = open_book(file, tz)
     page = book.add_worksheet("data")
     page.freeze_panes(1, 0)
@@ -152,7 +154,8 @@ def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
         if isinstance(column.dtype, pd.DatetimeTZDtype):
             local = [value and value.tz_convert(tz).to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
             return local, "time"
-        if any(isinstance(value, datetime) and value.time() != time.min for value in present):  # hours without a zone
+        # times of day without a zone
+        if any(isinstance(value, datetime) and value.time() != time.min for value in present):
             return [value and value.isoformat(" ") for value in values], "text"
         return [value and date(value.year, value.month, value.day) for value in values], "day"
     if pd.api.types.is_bool_dtype(column.dtype):

@@ -44,12 +44,12 @@ class Writer(Protocol):
 class Doubtful:
     """A value that may break a rule or is missing, or a record with rules over several members."""
 
-    path: str  # declared wire names; for a record with rules, its prefix
-    member: Member | None  # None for the rules of `holder`
-    kind: Kind | None  # kind of the value, or of an item if the member is a list
+    path: str  # in declared wire names; for a record with rules, the prefix of its members
+    member: Member | None  # None if the doubt concerns the rules of `holder`
+    kind: Kind | None  # kind of the value; if the member is a list, kind of its items
     value: Any
-    holder: Any  # record with the member
-    in_part: bool  # whether the service is assumed to accept a part of that record
+    holder: Any  # record that contains the member
+    in_part: bool  # whether the service is assumed to accept a partial record here
 
 
 @attrs.define(eq=False, repr=False)
@@ -57,9 +57,9 @@ class Survey:
     """Result of one pass over a request."""
 
     record: Any
-    body: dict[str, Any] = attrs.field(factory=dict)  # with the converter's wire names
-    shown: dict[str, Any] = attrs.field(factory=dict)  # with declared wire names and masked private values
-    doubtful: list[Doubtful] = attrs.field(factory=list)  # in declaration order
+    body: dict[str, Any] = attrs.field(factory=dict)  # request body with the converter's wire names
+    shown: dict[str, Any] = attrs.field(factory=dict)  # the body with declared wire names and masked private values
+    doubtful: list[Doubtful] = attrs.field(factory=list)  # values that may break a rule, in declaration order
 
     def values(self) -> Iterator[tuple[str, Member, Any, Any]]:
         """Yield each scalar that may be unusual: wire path, member, value, and its record."""
@@ -125,7 +125,7 @@ def _written(write: Callable[[Any], Any] | None, value: object) -> Any:
     try:
         return write(value) if write is not None else value
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return value  # a wrong type is reported separately
+        return value  # the check of types reports the value
 
 
 @lru_cache(maxsize=256)
@@ -141,7 +141,7 @@ def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
     return fields, bool(cross_rules(cls))
 
 
-_LONGEST_PLAIN = 46  # characters; private keys and seed phrases are longer
+_LONGEST_PLAIN = 46  # in characters; private keys and seed phrases are longer
 
 
 def plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
@@ -208,7 +208,7 @@ def _value_problems(kind: Kind, about: About, value: object, path: str) -> Itera
     if isinstance(kind, walk.Array) and isinstance(value, list | tuple):
         for i, item in enumerate(value):
             yield from _value_problems(kind.of, about, item, f"{path}[{i}]")
-    elif isinstance(kind, walk.Nested) and type(value) is kind.of:  # an item of a list
+    elif isinstance(kind, walk.Nested) and type(value) is kind.of:  # the value is an item of a list
         yield from (Problem(f"{path}.{problem.path}", problem.rule, problem.message) for problem in problems(value))
     else:
         for name, message in broken(kind, about.rule, value):
@@ -271,7 +271,7 @@ def _is_ip(value: str) -> bool:
         ipaddress.ip_address(value)
     except ValueError:
         return False
-    return "%" not in value  # a zone is only meaningful on one machine
+    return "%" not in value  # a scoped address is meaningful only on one machine
 
 
 def _is_number(value: object) -> bool:
@@ -351,7 +351,7 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
                     yield Problem(prefix + wires[field], "pattern", f"must be {description}")
 
 
-# additional checks before a request is sent
+# additional checks of requests
 
 
 def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
@@ -384,7 +384,7 @@ def _cautions(seen: Survey) -> Iterator[Problem]:
         if MASK in value:
             text = f"is a masked value, not the real one (it contains {MASK})"
             yield Problem(path, "masked_value", text, allow("masked_value"))
-        # half a surrogate pair and NUL cannot be sent; `problems` reports them
+        # `problems` reports half surrogate pairs and NUL, which cannot be sent
         hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
         if hidden:
             text = f"contains invisible characters ({', '.join(hidden[:5])})"
@@ -425,7 +425,8 @@ def _is_routing_number(text: str) -> bool:
     return re.fullmatch("[0-9]{9}", text) is not None and sum(weighted) % 10 == 0
 
 
-_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # codes with letters are foreign
+# the second form accepts foreign codes, which contain letters
+_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, such as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),
@@ -435,7 +436,7 @@ _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_add
 """Members whose values can be implausible even if they match their pattern."""
 
 
-# unusual content of answers
+# unusual content of responses
 
 
 def flags(answer: object) -> tuple[Problem, ...]:

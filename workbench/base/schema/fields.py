@@ -10,7 +10,7 @@ from typing import Any, TypeVar, dataclass_transform
 import attrs
 
 DOTS = "•••"
-MASK = "•"  # marks a masked value, which is never sent
+MASK = "•"  # a value with this mark is masked, and is never sent
 
 
 class Privacy(Enum):
@@ -52,14 +52,14 @@ _MASKS: Mapping[str, Callable[[str], str]] = {
 
 
 T = TypeVar("T")
-ABOUT = "about"  # the metadata key
+ABOUT = "about"  # metadata key of the attribute
 RECORD = "__record__"  # marks a class created by `record`
 
 
 class Confidence(StrEnum):
     """Level of support for an assumption about the service."""
 
-    WIDELY = "widely seen"  # several independent public clients of this interface agree
+    WIDELY = "widely seen"  # several independent public clients of this interface agree on it
     LIVE = "reported from live calls"
     ONCE = "seen in one place"
     UNCONFIRMED = "unconfirmed"
@@ -94,10 +94,10 @@ class Rule:
     max_length: int | None = None
     minimum: int | None = None
     maximum: int | None = None
-    format: str | None = None  # "uuid", "date", "date-time", "email", "password", "decimal", "name", "phone", "ip"
-    unit: str | None = None  # "cents", "USD", "native token units"
-    chain_address: bool = False  # an address of a blockchain, which may have a checksum
-    says: str | None = None  # the rule as text, where the pattern is not readable: "an EVM address (0x…)"
+    format: str | None = None  # such as "uuid", "date", "email", "decimal", "name" or "phone"
+    unit: str | None = None  # such as "cents", "USD" or "native token units"
+    chain_address: bool = False  # whether the value is a blockchain address, which may have a checksum
+    says: str | None = None  # text for the rule if the pattern is not readable, such as "an EVM address (0x…)"
 
 
 @attrs.frozen(kw_only=True)
@@ -106,12 +106,12 @@ class About:
 
     doc: str
     rule: Rule
-    wire: str | None  # None for the attribute name in camelCase
+    wire: str | None  # None if the wire name is the attribute name in camelCase
     privacy: Privacy
-    assumed: Reason | None  # why this is assumed; None if the document states it
-    needed: bool  # the document marks it as required in an answer
-    partial: bool  # the service is assumed to accept a part of this nested record
-    nullable: bool = False  # may be null in an answer, according to the document
+    assumed: Reason | None  # why the member is assumed; None if the document states it
+    needed: bool  # whether the document requires it in a response
+    partial: bool  # whether the service is assumed to accept a partial record here
+    nullable: bool = False  # whether the document allows null in a response
     otherwise: Any = None  # the service's default if a request omits the field
 
     @property
@@ -131,7 +131,8 @@ class About:
             return "None"
         if self.privacy is not OPEN:
             return self.mask(value)
-        if isinstance(value, Mapping):  # a nested record that was not built yet: its private members are unknown here
+        # a mapping is a nested record that was not built yet, whose private members are unknown
+        if isinstance(value, Mapping):
             return f"<{len(value)} members>"
         return repr(str(value) if isinstance(value, StrEnum) else value)
 
@@ -181,7 +182,7 @@ def about(
 def record(cls: type[T]) -> type[T]:
     """Make a class a record: frozen, keyword-only, with private values masked in its repr."""
     frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
-    if not hasattr(cls, RECORD):  # shared by all records: attrs would compile them for each class
+    if not hasattr(cls, RECORD):  # shared by all records, since attrs would compile these methods for each class
         for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
             setattr(frozen, name, method)
     setattr(frozen, RECORD, True)

@@ -88,9 +88,9 @@ def _plain(value: object, whole: bool) -> Any:
     if isinstance(value, list | tuple):
         return [DOTS if isinstance(item, list | Mapping) and not whole else _plain(item, whole) for item in value]
     if isinstance(value, Mapping):
-        return dict(value) if whole else DOTS  # an object in place of a plain value may contain anything
+        return dict(value) if whole else DOTS  # an object where a plain value is expected may contain anything
     if is_empty(value):
-        return None  # NaT is an instance of datetime
+        return None  # NaT is an instance of datetime, but has no date
     if isinstance(value, datetime):
         return write_time(value)
     if isinstance(value, date):

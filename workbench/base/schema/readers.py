@@ -123,7 +123,7 @@ class Unreadable(WorkbenchError, ValueError):
 
     def __init__(self, problems: tuple[Problem, ...], partial: object = None) -> None:
         self.problems = problems
-        self.partial = partial  # the readable part of a request
+        self.partial = partial  # the part of a request that could be read
         super().__init__("; ".join(map(str, problems)))
 
     def inside(self, place: str) -> Iterator[Problem]:
@@ -179,7 +179,7 @@ def _read_integer(value: object) -> int:
     if value.__class__ is int:
         return value
     if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < _LARGEST:
-        return int(value)  # 1250.0 and 1.25e3 are whole numbers in JSON. assumed: whole_number_spelling
+        return int(value)  # In JSON, 1250.0 and 1.25e3 are whole numbers. assumed: whole_number_spelling
     raise mismatch("must be a whole number")
 
 
@@ -242,7 +242,7 @@ def choice_reader(enum: type[Any]) -> Reader:
     def read(value: object) -> Any:
         if _read_text(value) not in known:
             try:
-                return enum(value)  # an enum that accepts any casing
+                return enum(value)  # the enum is case-insensitive
             except ValueError:
                 return value
         return known[value]

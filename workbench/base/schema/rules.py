@@ -54,7 +54,7 @@ class When:
     value: str
     doc: str
     needs: Names = ()
-    pattern: tuple[str, str, str] | None = None  # field, pattern, description of the pattern
+    pattern: tuple[str, str, str] | None = None  # name of the field, pattern, and description of the pattern
     assumed: Reason | None = None
 
 

@@ -10,13 +10,14 @@ from workbench.base.errors import UnusableFile
 from workbench.base.text import NotText, decode
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_HALF = re.compile("[\ud800-\udfff]")  # half a surrogate pair
+_HALF = re.compile("[\ud800-\udfff]")  # matches half a surrogate pair
 _MAX_DIGITS = 400
 MAX_DEPTH = 64
 """Maximum nesting of lists and objects; the documented bodies have six levels."""
 MAX_VALUES = 1_000_000
 """Maximum number of items, members, lists and objects in one text; the largest answer has about a third."""
-_TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # also matches an unterminated text; no backtracking
+# also matches an unterminated text, and never backtracks
+_TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[{\]}]")
 
 
@@ -77,7 +78,7 @@ def _exact(digits: str) -> Decimal:
         raise NotJson(f"a number has {len(digits):,} digits")
     if "e" in digits or "E" in digits:
         exponent = digits.lower().partition("e")[2]
-        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # the digits would fill the memory
+        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written out, the digits would fill the memory
             raise NotJson("a number is out of range")
     return Decimal(digits)
 
@@ -139,7 +140,8 @@ def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
     except ValueError:
         failure = NotJson("a number has too many digits")
     data, text = b"", ""
-    raise failure from None  # the exception chain and its frames would contain the text
+    # raised outside the handlers, because the exception chain and its frames would contain the text
+    raise failure from None
 
 
 def _number(value: object) -> Any:

@@ -86,7 +86,7 @@ class Member:
     wire: str
     about: About
     kind: Kind
-    default: Any  # attrs.NOTHING if it is required
+    default: Any  # attrs.NOTHING if the member is required
 
     @property
     def required(self) -> bool:
@@ -287,7 +287,7 @@ def _converted(kind: Kind, value: object, unknown: "list[UnknownMember] | None",
     if isinstance(kind, Array) and isinstance(value, list | tuple):
         return tuple(_converted(kind.of, item, unknown, f"{path}[{index}]") for index, item in enumerate(value))
     if isinstance(kind, Integer | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
-        return int(value.__index__())  # an integer type of another library
+        return int(value.__index__())  # the value may be an integer type of another library
     if isinstance(kind, Boolean) and type(value).__module__ == "numpy":
         return bool(value) if type(value).__name__ in {"bool_", "bool"} else value
     return value

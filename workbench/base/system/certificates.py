@@ -31,6 +31,6 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
 @cache
 def _default() -> ssl.SSLContext:
     """Return the context shared by all connections with the default certificates; creating one takes 20 ms."""
-    import httpx  # imported late, since the import is slow
+    import httpx  # imported late, because the import is slow
 
     return httpx.create_ssl_context(trust_env=False)

@@ -18,7 +18,7 @@ class ChangeLog(Generic[Key]):
     def note(self, key: Key) -> None:
         """Record a change of a key."""
         self.number += 1
-        self._last.pop(key, None)  # so that the newest change is the last
+        self._last.pop(key, None)  # removed first, so that the newest change comes last
         self._last[key] = self.number
 
     def since(self, number: int) -> list[Key]:

@@ -29,17 +29,17 @@ from workbench.base.system.seconds import monotonic
 
 _MAGIC = b"SQLite format 3\0"
 
-_WAIT = 0.05  # seconds that SQLite itself waits for another process
+_WAIT = 0.05  # seconds that SQLite itself waits while another process holds the file
 
-_CHECKED_WHOLE = 64 * 2**20  # bytes; larger files are not read entirely at each start
+_CHECKED_WHOLE = 64 * 2**20  # in bytes; a larger file is not read entirely at each start
 
 _SETTINGS = {
     "trusted_schema": "OFF", "secure_delete": "ON", "foreign_keys": "ON",
-    "recursive_triggers": "ON",  # REPLACE also deletes the checksum of a row
-    "wal_autocheckpoint": "4000",  # pages; a checkpoint waits for the disk twice
+    "recursive_triggers": "ON",  # with this, REPLACE also deletes the checksum of the replaced row
+    "wal_autocheckpoint": "4000",  # in pages; each checkpoint waits for the disk twice
 }  # fmt: skip
 
-_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # UnicodeDecodeError if SQLite repeats damaged names
+_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite messages can repeat damaged names, which are not UTF-8
 
 _CHECKSUMS = (
     "CREATE TABLE checksums(of_table TEXT NOT NULL, of_row INTEGER NOT NULL, crc32 INTEGER NOT NULL, "
@@ -102,15 +102,16 @@ class Database:
                 unchanged.
             FileBusy: Another process held it for too long.
         """
-        self.path = None if path is None else Path(path).resolve()  # the same path for each link to the file
+        # the same path through every symbolic link to the file
+        self.path = None if path is None else Path(path).resolve()
         self._busy_seconds = busy_seconds
-        self._busy_at = 0.0  # time of the last operation that gave up on a busy file
+        self._busy_at = 0.0  # time at which an operation last gave up on a busy file
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         self._checked = checked if self.path is not None else ()
         if self.path is not None:
             _prepare(self.path)
             _check_header(self.path, application, version)
-            _check_stored(self.path, schema)  # before any write to the file or its log
+            _check_stored(self.path, schema)  # checked before anything is written to the file or its log
         self._connect()
         try:
             self._open(application, schema, version, file_system)
@@ -134,12 +135,13 @@ class Database:
                 factory=_Connection,
             )
             for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
-                self._patiently(f"PRAGMA {name}={value}")  # the file may be held for recovery after a kill
+                # after a kill, another process may hold the file for recovery
+                self._patiently(f"PRAGMA {name}={value}")
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if "locked" in str(error):
                 raise self._named(error) from None
             raise UnusableFile(f"{self.path} cannot be opened: {visible(str(error), 200)}") from None
-        # A callback in C: an interrupt inside Python code would become a database error.
+        # A C function, because an interrupt inside a Python callback would become a database error.
         self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
 
     def after_fork(self) -> None:
@@ -188,7 +190,7 @@ class Database:
 
     def _watch(self) -> None:
         """Maintain the checksums by temporary triggers of this connection; no trigger is stored in the file."""
-        # Queried once, since queries need the lock of the connection.
+        # The columns are queried once, because a query needs the lock of the connection.
         self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
         for table in self._checked:
             put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"
@@ -361,7 +363,7 @@ def _prepare(path: Path) -> None:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
-    if status.st_nlink > 1:  # locks and the write-ahead log belong to one name
+    if status.st_nlink > 1:  # locks and the write-ahead log belong to one of the names
         raise UnusableFile(f"{path} has {status.st_nlink} names (hard links); keep one of them. It was left unchanged.")
 
 
@@ -393,13 +395,14 @@ def _schema_problem(stored: _Objects, schema: str) -> str:
 
 def _check_stored(path: Path, schema: str) -> None:
     """Reject a file with another schema without opening it for writing, so that not even its log changes."""
-    if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # new, or left by a killed process
+    # the file is new, or a killed process left it
+    if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():
         return
     problem = _stored_problem(path, schema)
     log = path.with_name(f"{path.name}-wal")
-    if problem and log.exists() and log.stat().st_size:  # the log's changes are checked in a copy
+    if problem and log.exists() and log.stat().st_size:  # the changes in the log are checked in a copy
         if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
-            return  # too large for a copy: checked once the database is open
+            return  # too large to copy, so the file is checked once the database is open
         with tempfile.TemporaryDirectory() as folder:
             copied = Path(folder, path.name)
             for file in (path, log):
@@ -425,14 +428,14 @@ def _stored_problem(path: Path, schema: str, *, immutable: bool = True) -> str:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             stored = _objects(connection)
     except _FAILURES:
-        return ""  # damaged or being changed: reported when the file is opened
+        return ""  # the file is damaged or changing, which is reported when it is opened
     return _schema_problem(stored, schema) if stored else ""
 
 
 def _check_header(path: Path, application: int, version: int) -> None:
     with path.open("rb") as file:
         head = file.read(100)
-    if not head or path.with_name(path.name + "-journal").exists():  # new, or left by a killed process
+    if not head or path.with_name(path.name + "-journal").exists():  # the file is new, or a killed process left it
         return
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
         raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")

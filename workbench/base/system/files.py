@@ -39,7 +39,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
         raise UsageError([Problem("", "path", "must be text or a path")])
     try:
         os.lstat(path)
-    except FileNotFoundError:  # a new file
+    except FileNotFoundError:  # the file does not exist yet
         return
     except (OSError, ValueError) as error:
         if problem := unusable_name(error):
@@ -64,7 +64,7 @@ def sync_folder(folder: Path) -> None:
         return
     try:
         opened = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # the folder may be writable but not listable
+    except PermissionError:  # the folder may be writable but not readable
         return
     try:
         os.fsync(opened)
@@ -104,7 +104,7 @@ def write_files(
     Raises:
         OSError: One cannot be written; the previous files are unchanged.
     """
-    targets = {path.resolve(): write for path, write in files.items()}  # a link remains a link
+    targets = {path.resolve(): write for path, write in files.items()}  # writes through symbolic links
     chosen = (files if private else ()) if isinstance(private, bool) else private
     owned = {path.resolve() for path in chosen}
     main = [*targets][-1]
@@ -112,7 +112,7 @@ def write_files(
     former: dict[Path, Path] = {}
     try:
         for path, write in targets.items():
-            with suppress(OSError):  # the folder may be writable but not listable
+            with suppress(OSError):  # the folder may be writable but not readable
                 remove_temporary(path.parent, path)
             if write is not None:
                 drafts[path] = _draft(path)
@@ -122,7 +122,7 @@ def write_files(
                 if path != main and path.exists():
                     former[path] = path.replace(_draft(path))
             drafts[main].replace(main)
-            del drafts[main]  # files before the refused one are restored
+            del drafts[main]  # from here on, an error does not restore the former files
         for path, draft in drafts.items():
             draft.replace(path)
     except BaseException:
@@ -144,7 +144,7 @@ def _draft(path: Path) -> Path:
 
 def _write_draft(draft: Path, write: Callable[[BinaryIO], Any] | bytes, private: bool) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(draft, flags, 0o600 if private else 0o666)  # minus the umask of the process
+    handle = os.open(draft, flags, 0o600 if private else 0o666)  # the system removes the bits of the process's umask
     with os.fdopen(handle, "wb") as file:
         file.write(write) if isinstance(write, bytes) else write(file)
         file.flush()
@@ -194,7 +194,7 @@ def _sync_file(path: Path) -> None:
 def _exchange(draft: Path, folder: Path) -> None:
     """Exchange two folders: in one step on Linux, elsewhere in steps between which a kill leaves no folder."""
     if sys.platform == "linux":
-        import ctypes  # imported late: few writes need it
+        import ctypes  # imported late, because few writes need it
 
         libc, old, new = ctypes.CDLL(None), os.fsencode(folder), os.fsencode(draft)
         if hasattr(libc, "renameat2") and not libc.renameat2(_HERE, new, _HERE, old, _EXCHANGE):
@@ -208,7 +208,7 @@ def _exchange(draft: Path, folder: Path) -> None:
     aside.replace(draft)
 
 
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE on Linux
+_HERE, _EXCHANGE = -100, 2  # values of AT_FDCWD and RENAME_EXCHANGE on Linux
 _TEMPORARY = re.compile(r"\.(.+)\.(\d+)-\w{8}(?:\.[^.]+)?")
 
 
@@ -229,7 +229,7 @@ def remove_temporary(folder: Path, *paths: Path) -> bool:
 
 
 def _is_running(process: int) -> bool:
-    if os.name != "posix":  # on Windows a signal would end the process
+    if os.name != "posix":  # on Windows, os.kill would end the process
         return True
     try:
         os.kill(process, 0)

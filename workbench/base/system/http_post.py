@@ -20,9 +20,9 @@ from workbench.base.system.seconds import monotonic
 if TYPE_CHECKING:
     import socket
 
-TIMEOUT = 5.0  # seconds
+TIMEOUT = 5.0  # seconds for a request and its response
 
-_MAX_READ = 1024  # bytes of a response body of undeclared length
+_MAX_READ = 1024  # maximum bytes to read of a response body with undeclared length
 
 THIS_MACHINE = frozenset({"loopback"})
 
@@ -42,7 +42,7 @@ class Target:
 
     addresses: tuple[str, ...]
     port: int
-    host: str  # as named in the URL
+    host: str  # host name as written in the URL
     authority: str
     path: str
     secure: bool
@@ -67,7 +67,7 @@ class PostResult:
 
 def resolve(host: str, port: int) -> list[str]:
     """Return the addresses of a host name."""
-    import socket  # most sandboxes never deliver beyond this process
+    import socket  # imported late, since most sandboxes never deliver to another process
 
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
@@ -97,7 +97,7 @@ def check_url(
     if any(ord(c) < 33 or ord(c) > 126 for c in url):
         raise ForbiddenUrl("must be ASCII without spaces")
     try:
-        # RFC 6761: such a name means this machine, whatever a resolver answers.
+        # RFC 6761: *.localhost is loopback, regardless of DNS.
         is_local = f".{parts.hostname.rstrip('.')}".endswith(".localhost")
         addresses = (
             ["127.0.0.1", "::1"]
@@ -106,7 +106,7 @@ def check_url(
         )
     except TimeoutError:
         raise ForbiddenUrl(f"the host name was not resolved within {TIMEOUT:g} seconds") from None
-    except (OSError, UnicodeError):  # UnicodeError for an invalid label
+    except (OSError, UnicodeError):  # socket raises UnicodeError for an invalid label
         raise ForbiddenUrl("unknown host") from None
     if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
         raise ForbiddenUrl(
@@ -160,7 +160,7 @@ _PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
 def _kind(text: str) -> str:
     address = ipaddress.ip_address(text.partition("%")[0])
     embedded = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    if address in _NAT64:  # an IPv4 address in its last 32 bits
+    if address in _NAT64:  # NAT64 puts an IPv4 address into the last 32 bits
         embedded = ipaddress.ip_address(int(address) & 0xFFFFFFFF)
     address = embedded or address
     if address.is_loopback:
@@ -196,7 +196,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
     Args:
         seconds: Time for the connection, the request and its response together.
     """
-    import http.client  # these load TLS, which most sandboxes never need
+    import http.client  # both load TLS, which most sandboxes never need
     import ssl
 
     until = monotonic() + seconds
@@ -214,7 +214,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
         answer = connection.getresponse()
         length = answer.length
         if length is None:
-            with suppress(OSError, http.client.HTTPException):  # the status is enough if the body is unreadable
+            with suppress(OSError, http.client.HTTPException):  # the status is sufficient if the body is unreadable
                 length = len(answer.read(_MAX_READ))
         return PostResult(status=answer.status, length=length)
     except (OSError, http.client.HTTPException) as error:

@@ -23,15 +23,16 @@ from workbench.base.errors import UnusableFile, UsageError, WorkbenchError, advi
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.base.system.seconds import monotonic
 
-MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
+MAX_HEAD = 16 * 1024  # maximum bytes of the request line and all headers
 MAX_HEADERS = 100
 MAX_BODIES = 32 * 2**20
 """Maximum total bytes of bodies being received; further requests are refused with 503."""
-HEAD_TIMEOUT = 10.0  # seconds
-BODY_TIMEOUT = 20.0  # seconds
+HEAD_TIMEOUT = 10.0  # maximum seconds to receive the head of a request
+BODY_TIMEOUT = 20.0  # maximum seconds to receive the body of a request
 _PART = 2**18  # bytes per read of a file
-_OFFER = frozenset({b"upgrade", b"http2-settings"})  # names of headers and options of `Connection`
-_MIN_SLEEP = 0.001  # seconds; the shortest wait of an event loop
+# headers that offer an upgrade, and options of `Connection` with these names
+_OFFER = frozenset({b"upgrade", b"http2-settings"})
+_MIN_SLEEP = 0.001  # in seconds, the shortest wait of an event loop
 
 log = logging.getLogger("workbench.http_server")
 _SILENT = logging.NullHandler()
@@ -71,14 +72,14 @@ class _App:
         self._hosts = hosts
         self._any_host = any_host
         self._max_body = max_body
-        self._received = 0  # bytes of incomplete bodies
+        self._received = 0  # bytes of incomplete bodies in memory
 
     async def __call__(self, scope: Any, receive: Any, send: object) -> None:
         try:
             await self._answer(scope, receive, send)
-        except asyncio.CancelledError:  # the server stops; the outcome of the request is unknown
+        except asyncio.CancelledError:  # the server is stopping, so the outcome of the request is unknown
             scope["extensions"]["transport"].abort()
-            with suppress(asyncio.CancelledError):  # the event loop may end meanwhile
+            with suppress(asyncio.CancelledError):  # the event loop may have ended meanwhile
                 while (await receive())["type"] != "http.disconnect":
                     pass
 
@@ -93,10 +94,10 @@ class _App:
         except _Refused as refused:
             early = self.refusal(*refused.args)
         except Exception as error:  # noqa: BLE001 - every request gets a response
-            # No traceback: it could contain parts of the request.
+            # A traceback is not logged, since it could contain parts of the request.
             log.error("a request failed with %s", type(error).__name__)
             response = self.refusal(500, "Internal server error")
-        if early is not None:  # sent after the exception is released, whose frames contain the received bytes
+        if early is not None:  # the frames of the exception contain the received bytes, so it is released first
             await _send_early(early, receive, send)
             return
         await _send(response, scope, send)
@@ -149,7 +150,7 @@ class _App:
                 body += message["body"]
                 self._received += len(message["body"])
                 more = message["more_body"]
-                del message  # otherwise the message stays in memory while the next one is awaited
+                del message  # otherwise the message would stay in memory during the wait for the next one
             if "transfer-encoding" not in headers and len(body) != int(length):
                 raise _Refused(400, "The body is shorter than announced")
             return bytes(body)
@@ -162,12 +163,12 @@ async def _send(response: Response, scope: Any, send: Any) -> None:
         await asyncio.sleep(response.seconds)
     if response.manner in BROKEN:
         transport = scope["extensions"]["transport"]
-        if response.manner in {"refused", "reset"}:  # closing a socket with zero linger time resets the connection
+        if response.manner in {"refused", "reset"}:  # with zero linger time, closing the socket resets the connection
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
         return
     await send(_start(response))
-    if response.manner == "cut":  # returning in the middle of a body closes the connection
+    if response.manner == "cut":  # if the application returns in the middle of a body, uvicorn closes the connection
         await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
     elif response.manner == "slow_body":
         await _send_slowly(response, send)
@@ -218,7 +219,7 @@ async def _send_slowly(response: Response, send: Any) -> None:
         await asyncio.sleep(ahead if ahead >= _MIN_SLEEP else 0)
     left = began + response.seconds - monotonic()
     if left > 0:
-        await asyncio.sleep(left + 2 * _MIN_SLEEP)  # a sleep may end two ticks early
+        await asyncio.sleep(left + 2 * _MIN_SLEEP)  # a sleep may end up to two clock ticks early
     await send({"type": "http.response.body", "body": b""})
 
 
@@ -238,7 +239,7 @@ class _Parser:
 
     def _begin(self) -> None:
         self._parser = httptools.HttpRequestParser(self._protocol)
-        # As in uvicorn: a client may send more after the last request.
+        # As in uvicorn, data after the last request of a connection is accepted.
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
 
     def feed_data(self, data: bytes) -> None:
@@ -273,13 +274,14 @@ class _Parser:
 class _LimitedProtocol(HttpToolsProtocol):
     """HTTP protocol that ends requests received too slowly and headers without end, which uvicorn does not limit."""
 
-    _part: str | None = "head"  # which part of a request is being received
-    _timed: str | None = None  # part with a running timer
+    _part: str | None = "head"  # the part of a request that is being received
+    _timed: str | None = None  # the part whose timer runs
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # minimum bytes of the head received so far
-    _chunk = 0  # bytes of the latest chunk
+    _head = 0  # minimum number of bytes of the head that were received
+    _chunk = 0  # number of bytes in the latest chunk
     _ended = False  # whether the client closed its side
-    _refusal: tuple[int, str] | None = None  # refusal of a pipelined request while an earlier one is answered
+    # refusal of a pipelined request that waits for the response to an earlier one
+    _refusal: tuple[int, str] | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -307,17 +309,17 @@ class _LimitedProtocol(HttpToolsProtocol):
     def eof_received(self) -> bool:  # type: ignore[override]
         """Return whether a client that closed its side still gets an answer, because its request is complete."""
         self._ended = True
-        answered = getattr(self.cycle, "response_complete", True)  # no cycle exists before the first request
+        answered = getattr(self.cycle, "response_complete", True)  # before the first request, the protocol has no cycle
         return self._part is None and not answered and self.scheme == "http"
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
         self._part = "head"
-        self._head = 1 - self._chunk  # the start of the head within the chunk is unknown
+        self._head = 1 - self._chunk  # where the head starts in the chunk is unknown, so at least one byte counts
 
     def on_headers_complete(self) -> None:
-        if self.parser.should_upgrade():  # parse the head again without the offer
+        if self.parser.should_upgrade():  # the head is parsed again without the offer to upgrade
             return
         self.scope["extensions"]["target"] = self.url  # type: ignore[assignment]
         super().on_headers_complete()
@@ -334,7 +336,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             self._refuse(*self._refusal)
         if self._ended and self.cycle.response_complete:
-            self.transport.close()  # no more requests are possible
+            self.transport.close()  # the client can send no more requests
 
     def shutdown(self) -> None:
         super().shutdown()
@@ -349,7 +351,8 @@ class _LimitedProtocol(HttpToolsProtocol):
         app: Any = self.app
         if self.transport.is_closing():
             return
-        answering = not getattr(self.cycle, "response_complete", True)  # no cycle exists before the first request
+        # before the first request, the protocol has no cycle
+        answering = not getattr(self.cycle, "response_complete", True)
         if self.pipeline or (answering and self._part != "body"):
             self._refusal = status, reason
             return
@@ -402,8 +405,9 @@ def bind(host: str, port: int) -> socket.socket:
         PortTaken: The port is in use, or the address does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # explicit: asyncio sets TCP_NODELAY
-    # Never SO_REUSEPORT: two servers on one port would share its requests.
+    # asyncio sets TCP_NODELAY only if the protocol is explicitly IPPROTO_TCP
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # Never SO_REUSEPORT, because two servers on one port would share its requests.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))
@@ -454,7 +458,7 @@ def serving(
         UsageError: The address is a wildcard, and no host name is given.
     """
     names = served_names(host, hosts)
-    logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed
+    logging.getLogger("uvicorn").addHandler(_SILENT)  # without a handler, Python would print uvicorn's warnings
     with closing(bind(host, port)) as listening:
         address, port = listening.getsockname()[:2]
         named = address if host in LOOPBACK else next(iter(hosts), address)
@@ -487,7 +491,7 @@ def serving(
             why = error.strerror or error
             raise UnusableFile(f"{keyfile or certfile} is not a certificate with its key: {why}") from None
         server = uvicorn.Server(config)
-        # The backlog holds connections until the thread runs, so none is refused.
+        # The backlog holds connections until the thread runs, so no connection is refused.
         thread = threading.Thread(
             target=server.run, kwargs={"sockets": [listening]}, name="workbench-http-server", daemon=True
         )

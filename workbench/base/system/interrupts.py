@@ -24,7 +24,7 @@ class _Uninterrupted:
     """
 
     def __init__(self) -> None:
-        self.depth = 0  # nesting depth in the main thread
+        self.depth = 0  # nesting depth of the context in the main thread
         self._pending: list[int] = []
         self._handlers: dict[int, Any] = {}
 
@@ -38,7 +38,7 @@ class _Uninterrupted:
             try:
                 for number in _WAITING:
                     handler = _signals.getsignal(number)
-                    if callable(handler):  # otherwise the signal is ignored or ends the process
+                    if callable(handler):  # other signals are ignored, or end the process
                         self._handlers[number] = handler
                         _signals.signal(number, self._remember)
             except BaseException:
@@ -62,7 +62,7 @@ class _Uninterrupted:
                 number, handler = next(iter(self._handlers.items()))
                 _signals.signal(number, handler)
                 del self._handlers[number]
-        finally:  # a restored handler may raise immediately
+        finally:  # a restored handler may raise an exception at once
             if self._handlers:
                 self._restore()
 

@@ -15,11 +15,11 @@ MAX_RATIO = 200
 class FileLimits:
     """Limits on the content of a file."""
 
-    file: int = 200_000_000  # bytes
+    file: int = 200_000_000  # maximum bytes of the file
     rows: int = 200_000
     columns: int = 1_000
-    cell: int = 1_000_000  # characters
-    size: int = 500_000_000  # approximate bytes in memory
+    cell: int = 1_000_000  # maximum characters in a cell
+    size: int = 500_000_000  # maximum size in memory, in bytes (approximate)
 
 
 FRAMES = FileLimits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)

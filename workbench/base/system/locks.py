@@ -30,7 +30,7 @@ class FileLock:
         path = path.resolve()
         self._name = path.name
         self._path = path.with_name(path.name + ".lock")
-        import filelock  # imported late: reads need no lock
+        import filelock  # imported late, because reads need no lock
 
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
@@ -57,7 +57,7 @@ class FileLock:
 
     def remove(self) -> None:
         """Remove the lock file and release the lock, for a name that will not be used again."""
-        with suppress(OSError):  # another process removes the file
+        with suppress(OSError):  # another process may remove the file first
             self._path.unlink(missing_ok=True)
         self._lock.release()
 

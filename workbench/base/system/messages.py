@@ -52,7 +52,7 @@ class Request:
     """A request with its complete body. Header names are in lower case, or looked up case-insensitively."""
 
     method: str
-    path: str  # as sent, with percent escapes
+    path: str  # path as sent, with percent escapes
     query: str = ""
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
@@ -77,5 +77,5 @@ class Response:
     file: Path | None = None
     manner: str = "whole"
     seconds: float = 0.0
-    fault: str | None = None  # kind of the fault rule that applied
-    context: Any = attrs.field(default=None, repr=False, eq=False)  # None if no operation answered
+    fault: str | None = None  # kind of the fault rule that was applied
+    context: Any = attrs.field(default=None, repr=False, eq=False)  # None if no operation handled the request

@@ -53,13 +53,14 @@ def release_from_thread(comm: object) -> None:
     """Let the page choose the kernel thread that receives its messages; by default it is the last one that sent a
     message.
     """
-    vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # since ipykernel 7.4
+    vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # ipykernel has this attribute since version 7.4
 
 
 def replace_pool(transport: object, pool: object) -> None:
     """Replace the connections of an httpx transport; its class stays the same for tools that patch it."""
     kind = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
-    made_with = vars(kind)["__init__"].__code__.co_names  # mocking tools replace the sending methods
+    # mocking tools replace the methods that send, but not the constructor
+    made_with = vars(kind)["__init__"].__code__.co_names
     _require("_pool" in made_with, kind.__module__.partition(".")[0], f"{kind.__name__}._pool")
     vars(transport)["_pool"] = pool
 

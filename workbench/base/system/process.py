@@ -4,7 +4,7 @@ The core has two hooks: whether a call may be sent to a real service (`GUARDS`),
 default (`RESOLVERS`).
 """
 
-from __future__ import annotations  # so `import workbench` does not load typing
+from __future__ import annotations  # `import workbench` must not load typing
 
 import os
 
@@ -61,7 +61,7 @@ def _read_at_start(variable: str) -> str:
     try:
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib would cost more than all the rest
             begun = file.read()
-    except OSError:  # not Linux: use the value from import time
+    except OSError:  # this is not Linux, so use the value at the time of import
         return _LOADED.get(variable, "")
     entries = (entry.partition(b"=") for entry in begun.split(b"\0"))
     return next((os.fsdecode(value) for name, _, value in entries if os.fsdecode(name) == variable), "")

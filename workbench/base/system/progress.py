@@ -11,7 +11,7 @@ import attrs
 from workbench.base.system.seconds import monotonic
 
 BAR_WIDTH = 24
-INTERVAL = 0.2  # seconds between two updates of a line
+INTERVAL = 0.2  # seconds between two updates of the progress line
 
 
 @attrs.define
@@ -23,10 +23,10 @@ class Progress:
 
     total: int
     unit: str = "rows"  # what `done` and `total` count
-    label: str = ""  # name of the work, at the start of the line
+    label: str = ""  # name of the operation, at the start of the line
     done: int = 0
-    earlier: int = 0  # part of `done` from an earlier run, excluded from the rate
-    rows: int = 0  # rows read so far, if `unit` is not rows
+    earlier: int = 0  # part of `done` that an earlier run completed, which the rate excludes
+    rows: int = 0  # number of rows read so far, if `unit` is not rows
     detail: str = ""  # such as "4 done, 1 refused"
     ended: bool = False
     started: float = attrs.field(factory=monotonic)
@@ -35,7 +35,7 @@ class Progress:
     def stop(self, reason: str) -> None:
         """Request a stop after the calls in flight, from any thread; completed work is preserved."""
         if self.on_stop is not None:
-            with suppress(RuntimeError):  # the event loop is closed, so the work has ended
+            with suppress(RuntimeError):  # a closed event loop means that the work has ended
                 self.on_stop(reason)
 
     @property
@@ -117,7 +117,7 @@ class ProgressLine:
     def _write(self, text: str, end: str) -> None:
         try:
             self._out.write("\r" + text.ljust(self._length) + end)
-        except UnicodeEncodeError:  # the terminal cannot show the characters of the bar
+        except UnicodeEncodeError:  # the terminal cannot display the characters of the bar
             self._out.write("\r" + text.encode("ascii", "replace").decode().ljust(self._length) + end)
         self._out.flush()
         self._length = len(text)

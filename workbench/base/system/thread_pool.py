@@ -13,7 +13,7 @@ from workbench.base.system.seconds import monotonic
 T = TypeVar("T")
 
 POLL_INTERVAL = 0.05  # seconds between two progress reports
-_MAX_WAIT = 0.2  # seconds; an unlimited wait is not interruptible on all systems
+_MAX_WAIT = 0.2  # in seconds; on some systems an unlimited wait cannot be interrupted
 _END: Any = object()
 
 
@@ -56,7 +56,7 @@ class ThreadPool(Generic[T]):
         self._items = iter(items)
         self._lock = threading.Lock()
         self._halt = halt
-        self.stopping = False  # whether new work is refused
+        self.stopping = False  # whether the pool refuses new tasks
         self._error: BaseException | None = None
         self._ended = [False] * workers
         self._wakeup: SimpleQueue[None] = SimpleQueue()

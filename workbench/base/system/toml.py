@@ -81,7 +81,7 @@ def loads(text: str) -> dict[str, Any]:
         raise NotToml(f"is longer than {MAX_BYTES:,} characters")
     if _LONG_NAME.search(_VALUES.sub("_", text)):
         raise NotToml(f"is nested too deeply: a name has more than {MAX_PARTS} parts")
-    import tomllib  # imported late: few commands read a file
+    import tomllib  # imported late, because few commands read a file
 
     try:
         return tomllib.loads(text)
@@ -110,7 +110,7 @@ def dumps(value: object, default: Callable[[Any], object] | None = None) -> str:
         return "[" + ", ".join(dumps(item, default) for item in value) + "]"
     if isinstance(value, date | time):
         return value.isoformat()
-    if isinstance(value, str | int | float):  # TOML equals JSON here, except for DEL
+    if isinstance(value, str | int | float):  # TOML strings equal JSON strings, except for DEL
         return orjson.dumps(value).decode().replace("\x7f", "\\u007f")
     if default is None:
         raise TypeError(f"{type(value).__name__} cannot be written as TOML")

@@ -64,7 +64,7 @@ class BaseClient(Operations, ABC):
     _context: ClientContext
     _key: Key
     _allowing: frozenset[str]
-    _stopped: Callable[[], bool] | None = None  # returns whether this view must stop sending
+    _stopped: Callable[[], bool] | None = None  # function that returns whether this view must stop sending
 
     @hide_arguments
     def __init__(
@@ -208,7 +208,7 @@ class BaseClient(Operations, ABC):
         arming = self._context.new_arming(operations, minutes, reason)
         until = f"{arming.until:%Y-%m-%d %H:%M:%S} UTC"
         self._context.note("armed", f"{', '.join(sorted(arming.operations))} until {until}: {arming.reason}")
-        self._context.arming = arming  # after the note is written: without a record nothing is armed
+        self._context.arming = arming  # set after the note is written, because nothing may be armed without a record
         return arming
 
     def disarm(self) -> None:
@@ -255,7 +255,8 @@ class BaseClient(Operations, ABC):
         Hooks that you register apply to this client only.
         """
         context = self._context
-        if context.converter is converter(context.converter.names):  # shared until hooks may be registered
+        # the converter is shared until this client registers a hook
+        if context.converter is converter(context.converter.names):
             context.converter = Converter(context.converter.names)
         return context.converter
 
@@ -304,7 +305,7 @@ class BaseClient(Operations, ABC):
 
     def info(self) -> dict[str, Any]:
         """Return versions, host, key fingerprint and settings for a bug report, without private values."""
-        from importlib.metadata import version  # imported late: rarely needed
+        from importlib.metadata import version  # imported late, because it is rarely needed
 
         armed = self.armed
         return {
@@ -325,7 +326,7 @@ class BaseClient(Operations, ABC):
         }
 
     def __repr__(self) -> str:
-        if not hasattr(self, "_context"):  # construction failed, and a traceback prints its locals
+        if not hasattr(self, "_context"):  # construction failed, and a traceback may print this object
             return f"<{type(self).__name__}, not initialized>"
         armed = self.armed
         facts = [self.environment, self.host, f"key {self._key.fingerprint}"]

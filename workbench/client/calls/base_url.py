@@ -18,9 +18,9 @@ class BaseUrl:
     """A base URL: `https://host[:port]/v1`."""
 
     scheme: str
-    host: str  # with the port, unless it is the scheme's default
+    host: str  # host, with the port unless the port is the scheme's default
     path: str
-    local: bool  # whether it is this machine
+    local: bool  # whether the host is this machine
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.host}{self.path}"

@@ -22,7 +22,7 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
         names = [known.name for known in members(member.of)]
         problems_of = (_unknown(name, names) for name in member.names)
         unknown += [attrs.evolve(problem, path=member.prefix + problem.path) for problem in problems_of]
-    # A member with its wire name is reported once, as unknown, and not also as missing.
+    # A member given with its wire name is reported once, as unknown, and not as missing as well.
     spelled = {snake(problem.path) for problem in unknown}
     return (
         *unknown,
@@ -61,7 +61,7 @@ def from_wire(
         raise InvalidArguments(
             [Problem(visible(name, 60), "unknown", f"is not part of the path{there}") for name in strange], of=row.name
         )
-    # The id may be in the body, as in a log.
+    # The id of the path may be in the body, as it is in a log.
     path = {wire: raw[wire] for wire in of_path.values() if wire in raw}
     path |= {of_path[name]: value for name, value in path_arguments.items()}
     rest = {name: _as_text(value) if row.in_query else value for name, value in raw.items() if name not in path}

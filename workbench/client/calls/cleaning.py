@@ -47,7 +47,8 @@ class Cleaner:
         cleaned = self._pattern.sub(DOTS, text)
         if cleaned.isascii():
             return cleaned
-        compatible = unicodedata.normalize("NFKC", cleaned)  # such as mathematical digits and circled letters
+        # other forms of a character, such as mathematical digits and circled letters
+        compatible = unicodedata.normalize("NFKC", cleaned)
         again = self._pattern.sub(DOTS, compatible)
         return cleaned if again == compatible else again
 
@@ -154,11 +155,12 @@ def _grouped(text: str) -> str:
     letters = "".join(re.findall(r"[^\W_]", text))
     if not letters:
         return re.escape(text)
-    if len(letters) <= 3:  # too short to be recognized inside other words
+    if len(letters) <= 3:  # a short value is masked only as a separate word
         forms = "|".join(sorted({re.escape(text), re.escape(text.upper())}))
         return rf"(?<![^\W_])(?:{forms})(?![^\W_])"
     if any(map(str.isdigit, letters)):
         letter_groups = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
         return "0*" + _SEPARATOR.join(letter_groups)
-    apart = _SEPARATOR.replace("{0,", "{1,").join(map(_character, letters))  # as in text of another encoding
+    # separators may stand between all letters, as in text decoded with another encoding
+    apart = _SEPARATOR.replace("{0,", "{1,").join(map(_character, letters))
     return f"{_SEPARATOR.join(letter_groups)}|{apart}"

@@ -63,7 +63,7 @@ class _Calls(BaseClient):
             raise InvalidArguments(
                 f"send() takes the request of an operation, such as SimulateRefund(…), not a {type(request).__name__}"
             )
-        # Members of a record may be mappings.
+        # Records in a request may be given as mappings.
         arguments = request if isinstance(request, Mapping) else given(request)
         try:
             built = build(operation.request, arguments)
@@ -119,18 +119,18 @@ class _Calls(BaseClient):
     def _ssl_context(self) -> Any:
         import ssl
 
-        if self._url.scheme == "http":  # allowed to this machine only
+        if self._url.scheme == "http":  # HTTP without TLS is allowed only to this machine
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if os.environ.get("SSLKEYLOGFILE"):
             advise("SSLKEYLOGFILE is set: TLS keys are written to a file, whose readers can decrypt every call")
         if self._ca_file is not None:
-            from workbench.base.system.certificates import trusted  # loads ssl
+            from workbench.base.system.certificates import trusted  # this import loads ssl
 
             context = trusted(self._ca_file)
-        else:  # certificates trusted by httpx or the environment
+        else:  # use the certificates that httpx or the environment trusts
             context = network().httpx.create_ssl_context(trust_env=self._http.trust_env)
         if (certificate := self._http.client_cert_file) is not None:
-            try:  # without a password: OpenSSL would ask for one at the terminal
+            try:  # an empty password, because OpenSSL would ask for one at the terminal
                 context.load_cert_chain(certificate, self._http.client_key_file, password=lambda: b"")
             except (OSError, ValueError) as error:
                 text = f"cannot be loaded with its key, unencrypted and in PEM format ({type(error).__name__})"
@@ -175,11 +175,11 @@ class Client(_Calls, Sync):
         if self._key.is_due:
             self._key.renew(self._key.version)
         transport = self._connections.get()
-        if self._given is not None and hasattr(transport, "respond"):  # the sandbox in this process
+        if self._given is not None and hasattr(transport, "respond"):  # the sandbox runs in this process
             answer = self._send_directly(outgoing)
             if isinstance(answer, HttpResponse):
                 return answer
-            transport = answer  # simulates a connection fault
+            transport = answer  # the transport simulates a connection fault
         return self._refused_in_test() or network().transmit(transport, outgoing, **self._wire(outgoing))
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ class RawReader(AsyncClient):
         """
         if type(request) not in _READS:
             raise UsageError("only reads return bodies", of="fetch")
-        return self._exchange(_BY_REQUEST[type(request)], request)  # errors are raised where it is awaited
+        return self._exchange(_BY_REQUEST[type(request)], request)  # errors are raised where the result is awaited
 
     def _close_rest(self) -> None:
         """Leave the journal open, since it belongs to the original client."""

@@ -91,15 +91,15 @@ class JournalEntry:
     ended: datetime | None = None
     status: int | None = None
     error: str | None = None
-    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # neither displayed nor in frames
+    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # neither the repr nor a frame shows it
     answer: object = attrs.field(default=None, repr=False)
     digest: str = attrs.field(default="", repr=False)
     process: str = attrs.field(default="", repr=False)
     resend_of: str | None = None
-    idempotency_key: str | None = None  # as it was sent, the same for all attempts of a call
+    idempotency_key: str | None = None  # the key as sent, which is the same for all attempts of a call
     resolution: Resolution | None = None
-    trace: str = attrs.field(default="", repr=False)  # keyed hash of the private values that its events show
-    mark: str = attrs.field(default="", repr=False)  # position among the events when it was sent
+    trace: str = attrs.field(default="", repr=False)  # keyed hash of the private values that the call's events show
+    mark: str = attrs.field(default="", repr=False)  # position in the list of events when the call was sent
 
     @property
     def attempt(self) -> Attempt:

@@ -105,7 +105,7 @@ class Evidences:
         self._bodies: defaultdict[str, list[Any]] = defaultdict(list)
         for event in self._events:
             self._bodies[event.body.id].append(event.body)
-        # A call that shares its key with another may have returned the other's answer, without an effect.
+        # Calls that share an idempotency key may have returned the response of one call, so one of them had no effect.
         attempts = Counter(entry.idempotency_key or entry.id for entry in entries)
         self._alone = {entry.id for entry in entries if attempts[entry.idempotency_key or entry.id] == 1}
         self._created: dict[str, JournalEntry] = {}

@@ -47,7 +47,7 @@ _IN_SPANS = {
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     """Add an OpenTelemetry span for one attempt of a call, ending now."""
     known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
-    server = urlsplit(f"//{call['host']}")  # the default port belongs to https
+    server = urlsplit(f"//{call['host']}")  # a host without a port uses HTTPS
     known |= {"server.address": server.hostname, "server.port": server.port or 443}
     if failed:
         known["error.type"] = str(call["status"] or "no_answer")
@@ -64,7 +64,7 @@ RESPONSES: ContextVar[tuple[tuple[Any, list[HttpResponse]], ...]] = ContextVar("
 """Lists that collect the responses of a client's calls in this thread or task."""
 IDEMPOTENCY: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("idempotency", default=())
 """Idempotency keys given for a client's calls in this thread or task; the last one applies."""
-IDEMPOTENCY_HEADER = "Idempotency-Key"  # for a caller's key, unless the profile names another header
+IDEMPOTENCY_HEADER = "Idempotency-Key"  # used if the caller gives a key, unless the profile names another header
 
 
 class Exchange:
@@ -80,19 +80,19 @@ class Exchange:
     ) -> None:
         self.operation = operation
         self.request = request
-        self.seen = checks.Survey(request)  # replaced by the survey of the request
+        self.seen = checks.Survey(request)  # replaced later by the survey of the checked request
         self.context = context
         self.allowing = allowing
         self.resend_of = resend_of
         self.tries = 0
-        self.key_renewed = False  # once, after a 401
+        self.key_renewed = False  # the key is renewed at most once, after a 401
         self.deadline = float("inf")
         self.answer: Any = None
         self.attempt: Attempt | None = None
         self.ending: tuple[Outcome, int | None, str | None] | None = None  # None until the outcome is known
         self.is_recorded = False  # whether the outcome is in the journal
-        self.active = True  # until its coroutine ends
-        self.notices: list[str] = []  # notices from answers, reported after the outcome is recorded
+        self.active = True  # False once the coroutine has ended
+        self.notices: list[str] = []  # notices from responses, which are reported after the outcome is recorded
 
     def __repr__(self) -> str:
         return f"<exchange {self.operation.name}>"
@@ -113,7 +113,7 @@ class Exchange:
         try:
             return await self._run(transmit, pause, renew_key)
         finally:
-            self.active = False  # no function call, so no interrupt can occur in between
+            self.active = False  # an assignment calls no function, so no interrupt can occur here
 
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
@@ -126,7 +126,7 @@ class Exchange:
                 raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = self.encode()
-        outgoing.clean = lambda value: self.clean(value)  # built when something has to be masked
+        outgoing.clean = lambda value: self.clean(value)  # built only when a value must be masked
         try:
             if operation.effect:
                 self.record(outgoing)
@@ -138,7 +138,7 @@ class Exchange:
         finally:
             try:
                 self.record_end()
-            finally:  # again, since an interrupt may have prevented the first attempt
+            finally:  # recorded again, since an interrupt may have prevented the first attempt
                 self.record_end()
             for notice in self.notices:
                 advise(notice)
@@ -168,14 +168,14 @@ class Exchange:
             self.log(outcome, clock.monotonic() - begun)
             if isinstance(outcome, HttpResponse) and outcome.status == 401 and not self.key_renewed:
                 self.key_renewed = await renew_key(outgoing.key_version)
-                if self.key_renewed:  # a 401 means that nothing was carried out
-                    self.__dict__.pop("clean", None)  # this function masks the earlier key
+                if self.key_renewed:  # a 401 means that the service carried nothing out
+                    self.__dict__.pop("clean", None)  # the cached function masks the earlier key
                     continue
             again = self.failed(outcome) if isinstance(outcome, Broken) else self.answered(outcome)
             if again is None:
                 return
             outgoing.phase, outgoing.status = -1, None
-            if again > 0:  # otherwise the pace adds the pause
+            if again > 0:  # if `again` is 0, the pace adds the pause
                 if clock.monotonic() + again > self.deadline:
                     self.give_up(outcome)
                 await pause(again)
@@ -237,7 +237,7 @@ class Exchange:
         try:
             recorder.begin(entry, self.seen.shown, self)
         except errors.CannotRecord:
-            self.attempt = None  # no entry to complete
+            self.attempt = None  # no journal entry was written, so none is completed
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
@@ -302,7 +302,7 @@ class Exchange:
         if self.attempt is None or self.ending is not None:
             return
         status, kind = outgoing.status, type(error).__name__
-        if isinstance(error, errors.NotSent):  # raised by a transport, with its own message
+        if isinstance(error, errors.NotSent):  # a transport raised the error, with its own message
             self.ending = (Outcome.NOT_SENT, None, kind)
         elif outgoing.surely_not_sent:
             self.ending = (Outcome.NOT_SENT, None, kind)
@@ -326,7 +326,7 @@ class Exchange:
         refusal, status = ErrorBody(), None
         if response is not None:
             status, refusal = response.status, messages.refusal(response, self.clean)
-            if not isinstance(refusal.body, dict):  # a proxy's page may contain data of others
+            if not isinstance(refusal.body, dict):  # a proxy's error page may contain data of others
                 refusal = ErrorBody(message=messages.without_values(refusal.message or "") or None)
         message = f"{known} ({refusal.summary})" if refusal.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=message)
@@ -477,7 +477,7 @@ class Exchange:
             elif response.body.strip():
                 raw = strict_json.loads(response.body, repair=True)
                 why = None if raw is not None and (operation.many or isinstance(raw, dict)) else "it is not an object"
-            elif not operation.effect:  # a read: an empty list would claim that nothing exists
+            elif not operation.effect:  # for a read, an empty list would claim that nothing exists
                 why = "it is empty"
             if why is None:
                 self.answer = context.converter.read_answer(operation, raw)
@@ -497,7 +497,8 @@ class Exchange:
         too_large = broken is not None and broken.too_large
         if too_large:
             text = f"{accepted} is larger than {messages.CAP // 1_000_000} MB and was not read to its end."
-        body = raw if isinstance(raw, dict) else self.clean(raw)  # the repr of an object hides its values
+        # a dict stays as received, since its repr in the error hides its values
+        body = raw if isinstance(raw, dict) else self.clean(raw)
         if operation.effect:
             raise errors.UnreadableEffect(
                 text, attempt=self.named, problems=problems, body=body, status=response.status
@@ -515,7 +516,7 @@ class Exchange:
             for context, collected in RESPONSES.get():
                 if context is self.context:
                     collected.append(outcome)
-        traces = sys.modules.get("opentelemetry.trace")  # imported by programs that use tracing
+        traces = sys.modules.get("opentelemetry.trace")  # programs that use tracing have imported OpenTelemetry
         if traces is None and not LOG.isEnabledFor(logging.INFO):
             return
         name, status, request_id = self.operation.name, None, None
@@ -549,7 +550,7 @@ class Exchange:
 
     def once(self, kind: str, note: str, say: Callable[[str], object]) -> None:
         """Store a notice of an operation, and report it the first time."""
-        of_all = kind == "workbench-ignored"  # a sandbox ignores the header in all operations
+        of_all = kind == "workbench-ignored"  # a sandbox ignores the header for all operations, so one notice is enough
         key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {note}"
         if key not in self.context.noticed:
             self.context.noticed[key] = text

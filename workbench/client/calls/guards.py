@@ -33,7 +33,7 @@ declare(
     other="a person has to allow the repetition",
 )
 
-LONGEST = 120  # maximum minutes of an arming
+LONGEST = 120  # maximum number of minutes for which operations can be armed
 
 
 @hide_arguments_of_methods
@@ -89,17 +89,17 @@ class ClientContext:
     converter: Converter
     pace: Pace
     recorder: Recorder | None
-    headers: list[tuple[bytes, bytes]]  # headers of each call, without the key
-    real: bool  # whether a service answers instead of an embedded sandbox
+    headers: list[tuple[bytes, bytes]]  # headers of each call, without the API key
+    real: bool  # whether a real service answers, not an embedded sandbox
     is_embedded: bool  # whether the call stays in this process
     is_sandbox: bool = False  # whether a sandbox of the workbench was detected
     arming: Arming | None = None
     idempotency_header: str | None = None
-    attempts: int = 3  # maximum attempts of a read
+    attempts: int = 3  # maximum number of attempts for a read
     budget: Budget = attrs.field(factory=Budget)
-    newest_date: tuple[str, float] | None = None  # newest Date header, and the local time of its arrival
+    newest_date: tuple[str, float] | None = None  # newest Date header, with the local time at which it arrived
     noticed: dict[str, str] = attrs.field(factory=dict)
-    as_bytes: bool = False  # whether bodies are returned unread
+    as_bytes: bool = False  # whether response bodies are returned as bytes, without parsing
     on_rate_limit: Callable[[], object] = lambda: None
 
     @property

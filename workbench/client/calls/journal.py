@@ -29,7 +29,7 @@ from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database
 from workbench.base.system.files import check_place
 from workbench.base.system.interrupts import uninterrupted
-from workbench.client.calls.effects import JournalEntry as JournalEntry  # re-exported for readers of a journal
+from workbench.client.calls.effects import JournalEntry as JournalEntry  # re-exported for code that reads journals
 from workbench.client.calls.effects import Note as Note
 from workbench.client.calls.effects import Outcome, Resolution
 from workbench.client.calls.evidence import EventSource, Evidence, Evidences, Verdict
@@ -68,7 +68,7 @@ _any_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=
 def _json(value: object) -> str:
     try:
         return orjson.dumps(value, default=str).decode()
-    except TypeError:  # such as an integer of more than 64 bits
+    except TypeError:  # the value may be an integer of more than 64 bits
         return _any_json(value)
 
 
@@ -91,7 +91,7 @@ class Recorder:
         self._process = ""
         self._opening = threading.Lock()
         self._calls: WeakValueDictionary[str, Any] = WeakValueDictionary()
-        self._unwritten: dict[str, list[Any]] = {}  # calls since the last read of a journal in memory
+        self._unwritten: dict[str, list[Any]] = {}  # rows since the last read, for a journal in memory only
 
         if self._path is not None:
             if self.is_file:
@@ -202,19 +202,20 @@ class Recorder:
             entry.mark,
         ]
         self._calls[entry.id] = call
-        if self._path is None and entry.idempotency_key is None:  # a journal in memory ends with its process
+        # a journal in memory ends with its process, so the write can wait
+        if self._path is None and entry.idempotency_key is None:
             with self._opening:
                 self._unwritten[entry.id] = row
             if len(self._unwritten) >= _MAX_UNWRITTEN:
                 self.opened()
             return
         with _usable("written, so nothing is sent"):
-            # The lease tells other processes that this one may have calls in flight.
+            # The lease tells other processes that calls of this one may be in flight.
             database = self.opened()
             with self._opening:
                 if not database.lease(self._process):
                     raise UnusableFile(f"the lock of {self.place} cannot be taken")
-        if entry.idempotency_key is not None:  # before the call, since a resend needs the same key
+        if entry.idempotency_key is not None:  # written before the call, because a resend needs the same key
             self._write("INSERT INTO keys (call, key) VALUES (?, ?)", (entry.id, entry.idempotency_key))
         self._write(_INSERT, tuple(map(_column, row)))
 
@@ -416,7 +417,7 @@ class Journal:
         return iter(self._recorder.entries())
 
     def __bool__(self) -> bool:
-        return True  # so that an empty journal is true as well
+        return True  # without this, an empty journal would be falsy
 
     def __len__(self) -> int:
         return len(self._recorder.rows("calls", "number"))
@@ -542,7 +543,7 @@ class Journal:
     def __repr__(self) -> str:
         try:
             held = f"{len(self)} calls, {len(self.unknown())} unknown"
-        except CannotRecord:  # a repr must not fail
+        except CannotRecord:  # a repr must not raise an error
             held = "cannot be read"
         return f"<journal in {self._place}: {held}>"
 

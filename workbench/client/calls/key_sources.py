@@ -36,7 +36,7 @@ def find_key(profile: Profile) -> Key:
     for variable in variables:
         if os.environ.get(variable):
             key = Key(os.environ[variable])
-            if profile.forget_key_variable:  # hides the key from child processes and `%env`
+            if profile.forget_key_variable:  # hides the key from child processes and from `%env`
                 del os.environ[variable]
             return key
     if profile.key_command:
@@ -116,10 +116,12 @@ def _from_keyring(name: str) -> Key | None:
     passwords: list[str | None] = []
 
     def look_up() -> None:
-        with suppress(Exception):  # without a usable keyring, errors of many kinds are raised, and there is no key
+        # without a usable keyring, many kinds of errors are raised, and the key does not exist
+        with suppress(Exception):
             passwords.append(keyring.get_password(APPLICATION, name))
 
-    asking = threading.Thread(target=look_up, daemon=True)  # abandoned if the keyring waits for a person or a bus
+    # the thread is abandoned if the keyring waits for a person or a bus
+    asking = threading.Thread(target=look_up, daemon=True)
     asking.start()
     asking.join(_COMMAND_SECONDS)
     if asking.is_alive():

@@ -11,26 +11,26 @@ from workbench.base.schema import masks, strict_json, walk
 from workbench.service.interface.table import Operation
 from workbench.service.interface.vocabulary import Role
 
-CAP = 10_000_000  # maximum bytes of a decompressed answer
-WRITTEN = 2  # in this phase and later, the service may have acted
+CAP = 10_000_000  # maximum bytes of a decompressed response
+WRITTEN = 2  # from this phase on, the service may have acted
 
 
 @attrs.define(eq=False, repr=False)
 class HttpRequest:
     """A request to send. The transport records its progress in `phase`."""
 
-    operation: Any  # an `Operation`, which a type checker would take for a method here
-    target: str  # path and query, after the base URL
-    headers: list[tuple[bytes, bytes]]  # all but the key
+    operation: Any  # typed as Any, because a type checker would take an `Operation` for a method here
+    target: str  # path and query, which follow the base URL
+    headers: list[tuple[bytes, bytes]]  # all headers except the API key
     body: bytes | None
     deadline: float = 0.0
-    phase: int = -1  # 0: passed to the driver, 1: head being written, 2: head written
-    traced: bool = False  # whether the driver sees the phase
+    phase: int = -1  # 0: passed to the driver, 1: writing the head, 2: head written
+    traced: bool = False  # whether the driver reports the phase
     status: int | None = None
-    key_version: int = 0  # version of the added key
+    key_version: int = 0  # version of the API key that was added to the request
     clean: Callable[[Any], Any] = lambda _: (
         masks.DOTS
-    )  # masks private values of the request in an answer; see `cleaning.Cleaner`
+    )  # masks private values of the request in a response; see `cleaning.Cleaner`
 
     @property
     def surely_not_sent(self) -> bool:
@@ -45,11 +45,11 @@ class HttpRequest:
 class HttpResponse:
     """A response: status, and as much of the body as could be read. The body may contain private values."""
 
-    request: HttpRequest  # the sent request, without the key
+    request: HttpRequest  # the request as sent, without the API key
     status: int
-    headers: Mapping[str, str]  # names in lower case
+    headers: Mapping[str, str]  # header names are in lower case
     body: bytes
-    broken: "Broken | None" = None  # why the body is incomplete
+    broken: "Broken | None" = None  # reason why the body is incomplete
 
     @property
     def operation(self) -> str:
@@ -60,7 +60,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str | None:
         """Id under which the service logs the call, if a header states it."""
-        # assumed: the document names no such header
+        # assumed: the document names no header for this
         names = ("x-request-id", "request-id", "x-correlation-id")
         return next((self.headers[name] for name in names if name in self.headers), None)
 
@@ -76,7 +76,8 @@ class Broken:
     left: bool = attrs.field(kw_only=True)
     timeout: bool = attrs.field(default=False, kw_only=True)
     too_large: bool = attrs.field(default=False, kw_only=True)
-    final: bool = attrs.field(default=False, kw_only=True)  # whether another attempt would end in the same way
+    # whether another attempt would end in the same way, so that none is made
+    final: bool = attrs.field(default=False, kw_only=True)
     cause: Exception | None = attrs.field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
@@ -90,7 +91,7 @@ class ErrorBody:
     body: object = None
     error: str | None = None
     message: str | None = None
-    correlation_id: str | None = None  # id of the call in the service's logs
+    correlation_id: str | None = None  # id under which the service logs the call
 
     @property
     def summary(self) -> str:
@@ -100,7 +101,7 @@ class ErrorBody:
         return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)
 
 
-MAX_REFUSAL = 200_000  # maximum bytes to read of a refusal
+MAX_REFUSAL = 200_000  # maximum bytes to read of an error response
 
 
 def refusal(response: HttpResponse, clean: Callable[[Any], Any]) -> ErrorBody:

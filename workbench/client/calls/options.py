@@ -73,7 +73,8 @@ class HttpOptions:
     """
 
     trust_env: bool = False
-    proxy: Annotated[str | None, _PROXY] = attrs.field(default=None, repr=False)  # may hold a password
+    # the proxy's URL may contain a password
+    proxy: Annotated[str | None, _PROXY] = attrs.field(default=None, repr=False)
     http2: Annotated[bool, _HTTP2] = False
     max_connections: Annotated[int, _POSITIVE] = 100
     max_keepalive_connections: Annotated[int, _POSITIVE] = 20

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from workbench.base.system.seconds import monotonic
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
-LONGEST_WAIT = 60.0  # a Retry-After beyond this is reported, not waited for
+LONGEST_WAIT = 60.0  # a longer Retry-After is reported, and the client does not wait
 BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1
 
 
@@ -30,13 +30,13 @@ class Clock:
 
     async def asleep(self, seconds: float) -> None:
         """Wait without blocking the event loop."""
-        import asyncio  # not before there is an event loop
+        import asyncio  # imported late, since most programs have no event loop
 
         await asyncio.sleep(seconds)
 
     def random(self) -> float:
         """Return a random number from 0 to 1."""
-        from random import SystemRandom  # imported late: needed only for a wait
+        from random import SystemRandom  # imported late, since only a wait needs it
 
         return SystemRandom().random()
 
@@ -108,7 +108,7 @@ class Pace:
     """Rate limiter of a client: delays calls to the configured rates, and after a 429 until its Retry-After."""
 
     def __init__(self, *, reads: float | None = None, writes: float | None = None) -> None:
-        self.not_before = 0.0  # monotonic time
+        self.not_before = 0.0  # in monotonic time
         self._gaps = {False: 1 / reads if reads else 0.0, True: 1 / writes if writes else 0.0}
         self._next = {False: 0.0, True: 0.0}
         self._lock = threading.Lock()
@@ -124,7 +124,7 @@ class Pace:
             return 0.0
         with self._lock:
             gap = self._gaps[effect]
-            # The calls of one second may leave at once; later ones are spaced.
+            # All calls allowed in one second may leave at once. Later calls are spaced.
             due = max(self.not_before, self._next[effect] - (1.0 - gap if gap < 1.0 else 0.0), now)
             if due - now <= longest:
                 self._next[effect] = max(self._next[effect], now) + gap

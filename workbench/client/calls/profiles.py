@@ -37,7 +37,7 @@ RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 _LONGEST_SHOWN, _MAX_DIGITS = (
     24,
     4,
-)  # an unknown name is shown only within these limits, because it may be a misplaced key
+)  # an unknown name is shown only if it matches this, because it may be a misplaced key
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 
@@ -87,7 +87,7 @@ def open_profile(name: str | None = None) -> Profile:
 
 
 def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, Any]]:
-    from workbench.base.system import toml  # imported late: needed only for profiles
+    from workbench.base.system import toml  # imported late, since only profiles need it
 
     try:
         whole = toml.load(path)
@@ -152,7 +152,7 @@ def _place(table: dict[str, Any], names: Iterable[str], folder: Path) -> None:
     """Expand `~` in the paths of a table, and resolve relative paths against the folder of the profiles file."""
     for name in names:
         if isinstance(given := table.get(name), str) and given:
-            with suppress(RuntimeError):  # a user without a home
+            with suppress(RuntimeError):  # the user may have no home folder
                 table[name] = str(folder / Path(given).expanduser())
 
 

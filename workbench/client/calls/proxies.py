@@ -56,7 +56,7 @@ def _with_scheme(text: str) -> str:
 
 def environment_proxy(scheme: str, host: str) -> Proxy | None:
     """Return the proxy that the environment names for a host; None if its connections are direct."""
-    # imported late: needed only with trust_env
+    # imported late, since only trust_env needs it
     from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
     proxies: Mapping[str, str] = getproxies_environment()

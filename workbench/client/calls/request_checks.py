@@ -57,7 +57,7 @@ def findings(
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
     problems_found = checks.problems(seen, partial=check and "partial_address" in allowing)
-    if not check:  # the caller may want the service's answer to an invalid request, but an id must fit into a path
+    if not check:  # the caller may want the service's response to an invalid request, but an id must fit into a path
         paths = {member.wire for member in members(operation.request) if "{" + member.wire + "}" in operation.path}
         problems_found = tuple(problem for problem in problems_found if problem.rule == "text" or problem.path in paths)
     named = {problem.path for problem in problems_found}
@@ -68,7 +68,7 @@ def findings(
     if pasted := pasted_keys(seen):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
-    # A sandbox should receive only numbers that were never issued.
+    # Numbers in requests to a sandbox should be ones that were never issued, so that warning is left out.
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 
@@ -105,7 +105,7 @@ def _in_path(operation: Operation[..., Any]) -> tuple[tuple[str, str], ...]:
     return tuple((member.name, member.wire) for member in members(operation.request) if member.wire in in_path)
 
 
-_SHORTEST = 47  # twelve words of three letters, the shortest private key
+_SHORTEST = 47  # the shortest private key is a phrase of twelve words with three letters
 
 
 def takes_hash(member: Member) -> bool:
@@ -154,9 +154,10 @@ def _addresses(request: object) -> Iterator[tuple[str, Member, str, Any]]:
 def _address_texts(name: str, value: str, chain: object) -> list[str]:
     try:
         problems = chains.address_problems(value, chain if type(chain) is int else None)
-    except UsageError:  # the chain id is invalid
+    except UsageError:  # without a valid chain id, addresses of every chain are accepted
         problems = chains.address_problems(value)
-    if not problems and name != "token" and chains.is_zero_address(value):  # a spelling of Solana's native token
+    # as a token, the zero address stands for Solana's native token
+    if not problems and name != "token" and chains.is_zero_address(value):
         return ["is the zero address, which nobody holds"]
     return [str(problem) for problem in problems]
 
@@ -185,5 +186,5 @@ def cap_problems(limits: Limits, request: object) -> list[Problem]:
 def _listed(address: str, allowed: Collection[str]) -> bool:
     if address in allowed:
         return True
-    # The case of an EVM address is only its checksum; in other addresses case counts.
+    # In an EVM address, case only encodes a checksum. Other addresses are case-sensitive.
     return address[:2] == "0x" and address.lower() in {listed.lower() for listed in allowed if listed[:2] == "0x"}

@@ -92,7 +92,7 @@ class TimelyStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        self._opened.discard(self)  # the inner stream owns the socket, or closed it
+        self._opened.discard(self)  # the inner stream now owns the socket, or has closed it
         return TimelyStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)), self._opened)
 
 
@@ -177,8 +177,8 @@ async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:
 def _closed_with(owner: object, pool: Any) -> None:
     held = [_lifetime(pool)]
     with suppress(StopIteration):
-        anext(held[0]).send(None)  # registers the generator with the running loop
-    weakref.finalize(owner, held.clear).atexit = False  # at exit no loop runs
+        anext(held[0]).send(None)  # registers the generator with the running event loop
+    weakref.finalize(owner, held.clear).atexit = False  # at exit no event loop runs
 
 
 @attrs.frozen
@@ -186,8 +186,8 @@ class _Met:
     """Classification of a transport error."""
 
     text: str = "the connection failed"
-    sent: bool = True  # whether a byte of the request may have been written
-    harmless: bool = False  # whether its text contains no header and no body
+    sent: bool = True  # whether the service may have received a byte of the request
+    harmless: bool = False  # whether the error's own text is safe to show, without a header or a body
 
 
 _FAILURES: Mapping[str, _Met] = {
@@ -209,7 +209,7 @@ _ERRORS = (
     httpcore.UnsupportedProtocol,
 )  # fmt: skip
 _FOREVER = float("inf")
-_PACKED = 47  # wbits that detect gzip or zlib
+_PACKED = 47  # values of `wbits` that detect gzip or zlib
 
 
 def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
@@ -222,10 +222,11 @@ def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
         message = f"the proxy answered {status[0]}{advice}"
     return Broken(
         message,
-        final=name == "ProxyError",  # more attempts could lock the proxy's user
+        final=name == "ProxyError",  # more attempts could lock the proxy account
         left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN,
         timeout="Timeout" in name,
-        cause=getattr(httpx, name)(text) if met.harmless else None,  # the original error holds the request with its key
+        # the original error refers to the request with its API key
+        cause=getattr(httpx, name)(text) if met.harmless else None,
     )
 
 
@@ -241,7 +242,7 @@ class _Incoming:
         self._headers: dict[str, str] = {}
         self._unpack: Any = None
         self._parts: list[bytes] = []
-        self._begun = b""  # compressed bytes before the first output
+        self._begun = b""  # compressed bytes before the decompressor produces output
         self._left = CAP
         self._broken: Broken | None = None
 
@@ -253,7 +254,7 @@ class _Incoming:
             yield
         except _ERRORS as failure:
             self._broken = _broken(failure, outgoing)
-        except ssl.SSLError:  # a TLS alert after the handshake, not wrapped by httpcore's async streams
+        except ssl.SSLError:  # a TLS alert after the handshake, which httpcore's async streams do not wrap
             self._broken = Broken(_FAILURES["ReadError"].text, left=not outgoing.surely_not_sent)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
@@ -266,7 +267,7 @@ class _Incoming:
         """Set the status and the headers."""
         self._outgoing.status = answer.status_code
         self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
-        # Other encodings were not requested and are left unchanged.
+        # Other encodings were not requested, so their bodies stay unchanged.
         packed = self._headers.get("content-encoding", "").strip().lower() in {"gzip", "x-gzip", "deflate"}
         self._unpack = zlib.decompressobj(_PACKED) if packed else None
 
@@ -274,7 +275,7 @@ class _Incoming:
         """Add the next bytes of the body."""
         while self._unpack is not None and chunk:
             if self._unpack.eof:
-                if chunk[:1] != b"\x1f":  # padding of some servers, not another gzip member
+                if chunk[:1] != b"\x1f":  # some servers add padding, which is not another gzip member
                     return
                 self._unpack = zlib.decompressobj(_PACKED)
             self._keep(self._unpacked(chunk))

@@ -75,7 +75,7 @@ class AsyncInbox(Inbox):
 
         Arguments and errors are the same as for `Inbox.wait`.
         """
-        import asyncio  # only where a loop runs
+        import asyncio  # imported only where an event loop runs
 
         wait: Any = super().wait
         return asyncio.to_thread(wait, kind, where, timeout, since=since, clock=clock)

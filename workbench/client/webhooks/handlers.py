@@ -30,7 +30,7 @@ RETRY_AFTER = (1.0, 10.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 54000.0)
 """Seconds before each retry of a failed handler: about a day in total."""
 JITTER = 0.1  # random variation of these intervals, as a fraction
 POLL_INTERVAL = 0.05  # seconds between checks for changes by another process
-_WORK_INTERVAL = 0.5  # seconds between a handler thread's checks for events that another process received
+_WORK_INTERVAL = 0.5  # seconds between a handler thread's checks for events received by another process
 _FREE = (
     "NOT EXISTS (SELECT 1 FROM events AS earlier CROSS JOIN effects AS its ON its.sequence = earlier.sequence"
     " WHERE earlier.about = events.about AND earlier.sequence < events.sequence"
@@ -56,7 +56,7 @@ class OneAtATime:
                     return None
                 self._holder = mine
             return work()
-        finally:  # no function call in between, so no interrupt can occur here
+        finally:  # no function is called in between, so no interrupt can occur here
             if self._holder is mine:
                 self._holder = None
 
@@ -72,8 +72,8 @@ class Handler:
     ordered: bool
     retry_after: Sequence[float]
     turn: OneAtATime
-    loop: Any  # asyncio.Runner
-    looked_until: int = 0  # all events up to this one were handled
+    loop: Any  # an asyncio.Runner
+    looked_until: int = 0  # number of the last event up to which every event was handled
 
     def beside_loop(self, run: Callable[[], T]) -> T:
         """Call a function that needs the handler's event loop, in a separate thread if a loop runs in this one."""
@@ -101,7 +101,7 @@ async def _wait_for(awaitable: Any) -> None:
 
 
 def _in_event_loop() -> bool:
-    asyncio = sys.modules.get("asyncio")  # only needed with async handlers
+    asyncio = sys.modules.get("asyncio")  # imported late, since only async handlers need it
     try:
         return asyncio is not None and asyncio.get_running_loop() is not None
     except RuntimeError:
@@ -113,11 +113,11 @@ class Failure:
     """A failed run of a handler, or a handler that waits for the store."""
 
     handler: str
-    event_id: str | None  # None: the store is unavailable to the handler, which will retry
+    event_id: str | None  # None if the handler could not use the store, and will retry
     kind: str | None
     tries: int
-    given_up: bool  # not retried automatically; `inbox.retry()` retries it
-    error: str = attrs.field(repr=False)  # message of the exception; it may contain private values
+    given_up: bool  # not retried automatically, but `inbox.retry()` retries it
+    error: str = attrs.field(repr=False)  # message of the exception, which may contain private values
 
 
 class Handlers:
@@ -135,11 +135,11 @@ class Handlers:
         self._changed = changed
         self._by_name: dict[str, Handler] = {}
         self._threads: dict[str, threading.Thread] = {}
-        self._running = 0  # contexts of `running` that are open
+        self._running = 0  # number of open contexts of `running`
         self._closed = False
-        self._missed: set[str] = set()  # handlers to run again: another process ran them, or the store failed
+        self._missed: set[str] = set()  # handlers to run again, because another process ran them or the store failed
         self._taking_over = OneAtATime()
-        self._waiting: dict[str, str] = {}  # why the store is unavailable to handlers
+        self._waiting: dict[str, str] = {}  # reason why a handler cannot use the store, by handler
 
     def register(
         self,
@@ -166,7 +166,7 @@ class Handlers:
             inspect.signature(call).bind(*arguments)
         except TypeError as error:
             raise UsageError(f"a handler is called with {' and '.join(arguments)}: {error}") from None
-        except ValueError:  # a built-in function without a signature
+        except ValueError:  # a built-in function may have no signature
             log.debug("the signature of a handler is unknown")
         import asyncio
 
@@ -351,7 +351,7 @@ class Handlers:
         db.execute("UPDATE handlers SET position = max(position, ?) WHERE name = ?", (sequence, handler.name))
 
     def _record_failure(self, handler: Handler, sequence: int, event: Event, tries: int, error: BaseException) -> None:
-        # The message of the error stays in the store, which is private; a log may not hold it.
+        # Only the class is logged: the error's message may contain private data, and is kept in the store alone.
         name = type(error).__name__
         log.warning("handler %s failed with %s on %s %s (try %d)", handler.name, name, event.kind, event.id, tries)
         state, due = "failed", 0.0

@@ -65,10 +65,10 @@ Handler = TypeVar("Handler", bound=Callable[Concatenate[AnyEvent, ...], Any])
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its number, and the number to pass next time."""
 
-_MIN_SECRET_PATH = 24  # minimum characters of a secret path
-_RENEWAL_SECONDS = 30.0  # between fetches of keys after unknown signatures
+_MIN_SECRET_PATH = 24  # minimum length of a secret path, in characters
+_RENEWAL_SECONDS = 30.0  # seconds between fetches of keys after unknown signatures
 SigningKey = str | bytes | Key | Callable[[], str]
-_PURGE_INTERVAL = 1000  # deliveries between purges of old events
+_PURGE_INTERVAL = 1000  # number of deliveries between purges of old events
 
 
 class WaitOptions(TypedDict, total=False):
@@ -117,7 +117,7 @@ class Refusal:
 
     at: datetime
     reason: str
-    repeated: bool = False  # whether an event with the same id is stored
+    repeated: bool = False  # whether an event with this id was already stored
 
 
 def _utc_now() -> datetime:
@@ -161,8 +161,8 @@ class Inbox:
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         listed = keys if isinstance(keys, Sequence) and not isinstance(keys, str | bytes) else (keys,)
-        self._keys = tuple(Key.of(key, "keys") for key in listed)  # Key objects, so that no dump shows them
-        self._renewed = -_RENEWAL_SECONDS  # time of the last fetch after an unknown signature
+        self._keys = tuple(Key.of(key, "keys") for key in listed)  # stored as Key objects, so that no dump shows them
+        self._renewed = -_RENEWAL_SECONDS  # time of the last fetch of keys after an unknown signature
         if not self._keys and not accept_unsigned:
             raise UsageError(
                 "An inbox needs the keys that sign deliveries: Inbox(keys=[…]). Without keys anyone could send "
@@ -238,7 +238,7 @@ class Inbox:
                 raise SignatureRefused
             event = read_delivery(body, self._max_body)
         except InvalidWebhook as refused:
-            if signed:  # genuine: the provider would resend the same bytes until it gives up
+            if signed:  # genuine: the provider would resend the same bytes until its last retry
                 return self._store.keep_unreadable(bytes(body), str(refused), self._now())
             self._note(str(refused))
             raise
@@ -279,7 +279,7 @@ class Inbox:
     def _receive_pulled(self) -> int:
         assert self._source is not None
         new, more = 0, True
-        while more:  # in batches, until one is empty
+        while more:  # deliveries arrive in batches, until a batch is empty
             deliveries, last = self._source(self._pulled)
             more = False
             for _, headers, body in deliveries:
@@ -288,7 +288,7 @@ class Inbox:
                     receipt = self._store_delivery(headers, body)
                     new += not (receipt.duplicate or receipt.unreadable)
                 except InvalidWebhook:
-                    continue  # listed in `refusals`
+                    continue  # `refusals` lists these
             self._pulled = last
         return new
 
@@ -354,7 +354,8 @@ class Inbox:
         timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=events[-1] if events else None,
-            by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),  # the last of equals
+            # of events with the same time, the last one
+            by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),
         )
 
     def unreadable(self) -> list[UnreadableDelivery]:
@@ -578,7 +579,7 @@ class Inbox:
         Raises:
             InvalidWebhook: The arguments would let anyone send events.
         """
-        from workbench.client.webhooks.receiver import serve  # only needed for serving
+        from workbench.client.webhooks.receiver import serve  # imported late, since only serving needs it
 
         if not (host in LOOPBACK or self._verifies):
             raise InvalidWebhook(

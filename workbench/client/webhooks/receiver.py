@@ -28,7 +28,8 @@ def serve(
         respond: Returns the HTTP status for the headers and body of a delivery.
         note: Called with the reason for each refused request.
     """
-    writer, busy_at = ThreadPoolExecutor(1, "workbench-inbox"), 0.0  # the event loop never waits for the file
+    # a thread writes to the file, so that the event loop never waits for it
+    writer, busy_at = ThreadPoolExecutor(1, "workbench-inbox"), 0.0
 
     async def answer(request: Request) -> Response:
         refused = _refused(request, path)
@@ -39,7 +40,7 @@ def serve(
 
     def store(request: Request, arrived: float) -> int:
         nonlocal busy_at
-        if arrived < busy_at:  # waited for a delivery that could not be stored
+        if arrived < busy_at:  # the request waited while another delivery found the file busy
             return 503
         status = respond(request.headers, request.body)
         if status == 503:
@@ -66,7 +67,7 @@ def _refused(request: Request, path: str) -> tuple[int, str] | None:
     if request.path != path:
         return 404, "Not the path of the inbox"
     if request.headers.get("origin") is not None:
-        return 403, "A web page in a browser"  # webhook senders set no Origin header
+        return 403, "A web page in a browser"  # no webhook sender sets an Origin header
     kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "") or request.headers.get("content-encoding") not in (None, "identity"):
         return 415, "Not declared as JSON"

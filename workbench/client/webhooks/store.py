@@ -63,7 +63,7 @@ CREATE INDEX effects_of ON effects(sequence);
 CREATE INDEX effects_waiting ON effects(handler, state, sequence);
 CREATE TABLE handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID
 """
-MAX_PARSED = 4 * 2**20  # maximum bytes of bodies with cached records: about 11,000 events in 13 MB
+MAX_PARSED = 4 * 2**20  # maximum total bytes of bodies whose records are cached: about 11,000 events in 13 MB
 _TABLES = ("events", "conflicts", "unreadable")
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
@@ -72,14 +72,14 @@ _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT i
 class StoredEvent:
     """An event as the inbox stores it."""
 
-    sequence: int  # 1, 2, 3… in order of arrival
+    sequence: int  # 1, 2, 3 … in order of arrival
     event: AnyEvent
-    raw: bytes = attrs.field(repr=False)  # exactly as it arrived
+    raw: bytes = attrs.field(repr=False)  # the bytes as they arrived
     arrived: datetime
     verified: bool
-    times: int  # deliveries of the same bytes
-    repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
-    conflicting: bool  # whether other bytes arrived with the same id
+    times: int  # number of deliveries of the same bytes
+    repeat_of: str | None  # id of an earlier event that reported the same state of the same resource
+    conflicting: bool  # whether a delivery with the same id had other bytes
 
 
 @attrs.frozen(kw_only=True)
@@ -97,24 +97,25 @@ class ConflictingDelivery:
 class UnreadableDelivery:
     """A correctly signed delivery that could not be read as an event, stored as it arrived."""
 
-    sequence: int  # 1, 2, 3… in order of arrival
+    sequence: int  # 1, 2, 3 … in order of arrival
     arrived: datetime
     reason: str
     raw: bytes = attrs.field(repr=False)
-    times: int  # deliveries of the same bytes
+    times: int  # number of deliveries of the same bytes
 
 
 @attrs.frozen(kw_only=True)
 class Receipt:
     """The result of an accepted delivery."""
 
-    event: AnyEvent | None  # event of this delivery, None if it is unreadable; `inbox.stored(…)` has the stored one
-    verified: bool  # signed with a key of the inbox
-    duplicate: bool  # the id was stored before
-    conflict: bool  # … with other bytes
-    repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
-    sequence: int | None  # None if the event was purged earlier, or is unreadable
-    unreadable: str | None = None  # why a signed delivery could not be read; see `inbox.unreadable()`
+    # event of this delivery, or None if it is unreadable; `inbox.stored(…)` returns the stored one
+    event: AnyEvent | None
+    verified: bool  # whether a key of the inbox verified the signature
+    duplicate: bool  # whether the id was already stored
+    conflict: bool  # whether the id was already stored with other bytes
+    repeat_of: str | None  # id of an earlier event that reported the same state of the same resource
+    sequence: int | None  # None if the event was purged earlier or is unreadable
+    unreadable: str | None = None  # reason why a signed delivery could not be read; see `inbox.unreadable()`
 
 
 def marked(event: AnyEvent, verified: bool) -> AnyEvent:
@@ -129,7 +130,7 @@ class ParsedEvents:
     """Cache of the newest events of a store as parsed records, limited by the size of their bodies."""
 
     def __init__(self) -> None:
-        self._events: dict[int, AnyEvent] = {}  # by sequence, oldest first
+        self._events: dict[int, AnyEvent] = {}  # by sequence number, oldest first
         self._sizes: dict[int, int] = {}
         self._size = 0
         self._lock = threading.Lock()

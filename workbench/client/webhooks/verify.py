@@ -69,7 +69,8 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
     if not given:
         return None
     expected = [sign(body, key).encode() for key in keys]
-    read = [signature.encode("utf-8", "replace").lower() for signature in given]  # bytes: only ASCII letters change
+    # `lower` of bytes changes only ASCII letters
+    read = [signature.encode("utf-8", "replace").lower() for signature in given]
     same = [hmac.compare_digest(right, signature) for right in expected for signature in read]
     return any(same)
 
@@ -116,7 +117,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
         raise InvalidWebhook("`body` is not a JSON object.")
     try:
         event = converter().structure(raw, Event)
-    except Unreadable as error:  # a member of an unknown type must not lose the event; it remains in `extra`
+    except Unreadable as error:  # a member of an unexpected type must not lose the event, and remains in `extra`
         unreadable = {problem.path for problem in error.problems}
         event = converter().structure({name: value for name, value in raw.items() if name not in unreadable}, Event)
         event.extra.update({name: raw[name] for name in raw if name in unreadable})

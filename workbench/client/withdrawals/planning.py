@@ -29,7 +29,7 @@ declare(
     other="signing requests a signature for this withdrawal",
 )
 
-MAX_WAIT = 3_600.0  # seconds
+MAX_WAIT = 3_600.0  # maximum seconds
 
 
 def plan(
@@ -78,7 +78,7 @@ def plan(
         decimals,
         {**known_names(api), **(names or {})},
         api=api,
-        clock=clock or context_of(api).clock,  # a session with a sandbox uses the sandbox's time
+        clock=clock or context_of(api).clock,  # a session with a sandbox uses the clock of the sandbox
     )
     graded = [*findings(planned, recipients=api.limits.recipients, production=api.environment == "production")]
     problems = [problem for level, problem in graded if level == "refused"]
@@ -127,7 +127,7 @@ class Plan(Terms, Shown):
 
     _api: Any = attrs.field(kw_only=True)
     _clock: Any = attrs.field(kw_only=True)
-    _zero: bool = attrs.field(default=False, init=False)  # whether the zero address was allowed
+    _zero: bool = attrs.field(default=False, init=False)  # whether the caller allowed the zero address
     _was_pending: bool = attrs.field(default=False, init=False)
     warnings: tuple[str, ...] = attrs.field(default=(), init=False)
 
@@ -176,7 +176,7 @@ class Plan(Terms, Shown):
 
     def _request_signature(self) -> Withdrawal:
         api = self._api
-        if self._was_pending:  # the service asks for the same request again
+        if self._was_pending:  # the service expects the same request again
             api = api.allowing(again=True)
         if self._zero:
             api = api.allowing(unverified_address=True)
@@ -186,7 +186,7 @@ class Plan(Terms, Shown):
             refusal = self._with_hint(error)
         else:
             return self.answered(answer)
-        raise refusal  # outside the block, so that the exception chain does not contain the request
+        raise refusal  # raised outside the block, so that the exception chain does not contain the request
 
     def _with_hint(self, error: ApiError) -> ApiError:
         """Add advice for this withdrawal to an error of the service."""

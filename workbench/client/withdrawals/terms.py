@@ -75,7 +75,7 @@ def duration_text(span: timedelta) -> str:
     return " ".join(parts[:2])
 
 
-TAIL = 8  # characters of the recipient to type for an override
+TAIL = 8  # number of the recipient's characters that a person types to override a check
 
 Finding = tuple[Literal["refused", "overridable", "warning"], Problem]
 
@@ -92,13 +92,13 @@ class Terms:
     decimals: int | None
     names: Mapping[str, str] = attrs.field(
         factory=dict
-    )  # names of addresses, such as a token's symbol or a wallet's owner
+    )  # names of addresses, such as the symbol of a token or the owner of a wallet
 
     @property
     def token(self) -> Token:
         """The token of the contract."""
         listed_token = self.listed_token
-        assert listed_token is not None  # checked
+        assert listed_token is not None  # callers have checked this
         return listed_token
 
     @property
@@ -260,7 +260,7 @@ def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bo
     if recipients is not None and not any(same_address(terms.recipient, recipient) for recipient in recipients):
         yield "refused", Problem("to", "allow_list", "is not on the profile's list of recipients (limits.recipients)")
     for problem in _unknown(terms, chain, production):
-        if production:  # where a mistake costs money
+        if production:  # in production, a mistake costs money
             yield "refused", problem
         else:
             yield _warning(f"the {problem}")

@@ -46,7 +46,7 @@ declare(
     other="It is for a wallet, as JSON.",
 )
 
-SHOWN_FOR = 60.0  # seconds during which a revealed value is readable
+SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
 
 
 class NotSerializable:
@@ -235,7 +235,7 @@ def _is_key_of(signer: str, salt: bytes) -> bool:
     """Return whether a salt is the admin's private key, which has the same length."""
     try:
         return chains.same_address(chains.public_address(salt), signer)
-    except ValueError:  # not a valid key
+    except ValueError:  # the text is not a valid key
         return False
 
 

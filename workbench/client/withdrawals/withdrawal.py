@@ -73,7 +73,7 @@ declare(
     other="Next: an admin's wallet signs the message; then anyone can send the call.",
 )
 
-_ONE_DAY = timedelta(days=1)  # maximum usual lifetime, and maximum clock drift
+_ONE_DAY = timedelta(days=1)  # usual maximum lifetime of a signature, and maximum clock drift
 
 
 class Withdrawal(NotSerializable, Shown):
@@ -107,8 +107,9 @@ class Withdrawal(NotSerializable, Shown):
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
         self.expires_at = (
             answer.expires_at if isinstance(answer.expires_at, datetime) else None
-        )  # text if the service's time is unreadable
-        self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())  # the signed form
+        )  # None if the service's time could not be parsed; the answer then has text
+        # the form in which the time is signed
+        self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
         self._secret: Secret | None = None
         self._notes: list[str] = []
@@ -124,7 +125,7 @@ class Withdrawal(NotSerializable, Shown):
             try:
                 parameters = chains.read_parameters(plan.contract.chain_id, answer.parameters)
             except UsageError as error:
-                # assumed: withdrawal_parameters_order; parameters of another form do not make the signature invalid
+                # assumed: withdrawal_parameters_order. Parameters of another form do not make the signature invalid.
                 self._notes.append(f"the answer's parameters do not have the expected form: {error.problems[0]}")
         if parameters is not None:
             yield from _differences(plan, parameters, self._expires_at_unix)
@@ -241,7 +242,7 @@ class Withdrawal(NotSerializable, Shown):
                 raise _invalid("signer", "is required: the address that signs for the service")
             try:
                 return same_address(chains.recover(signed, secret.data), signer)
-            except UsageError:  # no key matches, or contracts would reject the signature
+            except UsageError:  # no key matches the signature, or contracts would reject it
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
@@ -328,7 +329,7 @@ class Withdrawal(NotSerializable, Shown):
             direct_transfer=direct_transfer,
         )
         transaction = {**base, "data": CallData(data), "value": "0x0"}
-        # version 1 has no admin signatures: its owner sends the transaction
+        # version 1 has no admin signatures, so the contract's owner sends the transaction
         return Transaction({"from": plan.admin, **transaction} if contract.contract_version == 1 else transaction)
 
     @hide_arguments
@@ -497,7 +498,7 @@ def _amount_problem(terms: Terms, signed: int) -> str | None:
     expected = units_of(terms.amount, terms.decimals, terms.rate)
     if isinstance(terms.amount, NativeUnits):
         return None if signed == expected else "is not the requested amount"
-    # the rate may have changed slightly since the contract was listed; wrong decimals mean a factor of ten or more
+    # The rate may have changed slightly since the contract was listed. Wrong decimals mean a factor of ten or more.
     if expected is None or abs(signed - int(expected)) <= (0 if terms.rate == 1 else max(1, int(expected / 20))):
         return None
     changed, about = (

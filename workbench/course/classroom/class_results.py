@@ -22,16 +22,18 @@ CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID
 """
 _WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # the set leaves out characters that look alike
 _PARTS = re.compile(r"(\d+)")
-_JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")  # joiners inside Persian and Indic names, and emoji
+# joiners, which Persian and Indic names and emoji contain
+_JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")
 _NAMES = frozenset({"name", "names", "learner", "student", "id", "teilnehmer", "nom", "nombre", "nome"})
 _PARTS_OF_NAMES = ("first name", "first_name", "firstname", "given name", "vorname", "prénom", "last name", "last_name",
                    "lastname", "surname", "family name", "nachname")  # fmt: skip
 """Names of columns with a part of a name, in the order in which the parts are joined."""
 MAX_LEARNERS = 200
 MAX_NAME = 80
-FINGERPRINT_DIGITS = 32  # digits of the fingerprint in a link: 128 bits, infeasible to match with another certificate
+# hexadecimal digits of the fingerprint in a link: 128 bits cannot be matched by another certificate
+FINGERPRINT_DIGITS = 32
 
 
 @attrs.frozen
@@ -54,7 +56,8 @@ def read_roster(source: str | Path) -> list[str]:
     if text.isascii() and text.isdigit():
         names = [f"Learner {number}" for number in range(1, min(int(text), MAX_LEARNERS + 1) + 1)]
     else:
-        from workbench.analysis.tables.read_table import read_table  # needs pandas, unlike the rest of a class
+        # the import loads pandas, unlike the rest of a class
+        from workbench.analysis.tables.read_table import read_table
 
         rows = [[str(cell).strip() for cell in row] for row in read_table(Path(source), header=0).fillna("").to_numpy()]
         head = [cell.casefold() for cell in rows[0]] if rows else []

@@ -24,9 +24,9 @@ from workbench.sandbox.controls import perform
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App
 
-SEED = 7  # seed of the notebooks
-MAX_WRONG_CODES = 30  # per minute and address; further ones are answered with 429. A correct code always passes.
-MIN_FREE = 64 * 2**20  # minimum free bytes on the disk; with less, nothing is changed
+SEED = 7  # random seed of the notebooks
+MAX_WRONG_CODES = 30  # per minute and address; more are answered with 429, but a correct code always passes
+MIN_FREE = 64 * 2**20  # minimum free bytes on the disk, below which the server refuses changes
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 """Actions for all sandboxes of a learner; other actions apply to the sandbox that the learner used last."""
@@ -63,7 +63,7 @@ class ClassState:
         self._by_name: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
         self._read_learners()
-        self._wrong_codes: Counter[str] = Counter()  # in the current minute, by address
+        self._wrong_codes: Counter[str] = Counter()  # number in the current minute, by address
         self._minute_ends = 0.0
         self._connected: dict[str, float] = dict(self.results.get("joined", {}))
         self._traffic: dict[tuple[str, str], tuple[str, float]] = {}  # drills with live traffic, by learner and place
@@ -209,7 +209,7 @@ class ClassState:
             raise next(iter(failed.values()))
         if action in ("add_fault", "clear_faults") and set(learners) == set(self._by_name):
             rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
-            self.results.set("rules", rules)  # for later sandboxes and learners
+            self.results.set("rules", rules)  # the rules also apply to sandboxes and learners that are added later
         return {"done": done, "failed": {name: str(error) for name, error in failed.items()}}
 
     def _act_for_class(self, action: str, lesson: str = "", name: str = "") -> dict[str, str]:

@@ -27,7 +27,7 @@ _PARTS = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!--|\Z)", (_FOLDER / "pape
 
 def results_table(results: Results) -> str:
     """Return the results of a class as CSV."""
-    columns = attrs.filters.exclude("begun_active")  # only used to compute `minutes`
+    columns = attrs.filters.exclude("begun_active")  # this column is used only to compute `minutes`
     rows = [
         {"learner": learner, **attrs.asdict(result, filter=columns)}
         for learner, row in results.progress().items()

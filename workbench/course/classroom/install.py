@@ -20,8 +20,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-SERVER = ""  # URL of the files; empty for this file's folder
-CERTIFICATE = ""  # certificate of a class server, if self-signed
+SERVER = ""  # URL of the files; if empty, they are in the folder of this script
+CERTIFICATE = ""  # certificate of the class server, if the certificate is self-signed
 COURSE = Path("card-course")
 ATTEMPTS = 3
 
@@ -82,13 +82,14 @@ def main() -> None:
     venv.create(environment, symlinks=os.name != "nt")
     programs = environment.absolute() / ("Scripts" if os.name == "nt" else "bin")
     python = programs / ("python.exe" if os.name == "nt" else "python")
-    (pip,) = wheels.glob("pip-*.whl")  # pip runs from its wheel, since Debian's and Ubuntu's Python has no pip
+    (pip,) = wheels.glob("pip-*.whl")  # pip runs from its wheel, because Python of Debian and Ubuntu has no pip
     options = ["--isolated", "--no-index", "--disable-pip-version-check", "--quiet", "--find-links", str(wheels)]
     wanted = ["pip", setup["requirement"]]
     if subprocess.run([str(python), str(pip / "pip"), "install", *options, *wanted], check=False).returncode:
         sys.exit("✗ pip could not install the packages; its message is above.")
     with zipfile.ZipFile(io.BytesIO(read("notebooks.zip"))) as archive:
-        missing = [name for name in archive.namelist() if not (COURSE / name).exists()]  # existing files are kept
+        # files that exist are not replaced
+        missing = [name for name in archive.namelist() if not (COURSE / name).exists()]
         archive.extractall(COURSE, missing)
     print(f"✓ {len(missing)} notebooks and pictures written to {COURSE / 'notebooks'}", flush=True)
     if subprocess.run([str(python), "-m", "workbench", "profiles", "check"], check=False).returncode:

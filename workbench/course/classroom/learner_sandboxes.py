@@ -24,12 +24,12 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.relay import MAX_URLS, DeliveryRelay
 from workbench.sandbox.server import CONTROL_PATH, App, refused
 
-MAX_ENTRIES_A_MINUTE = 180  # per learner
-MAX_LEARNER_BYTES = 64 * 2**20  # maximum size of the files of a learner's sandboxes
+MAX_ENTRIES_A_MINUTE = 180  # maximum per learner
+MAX_LEARNER_BYTES = 64 * 2**20  # maximum total size of the files of a learner's sandboxes
 AT_ONCE = 4  # maximum concurrent requests of a learner
-PRODUCTION = "/production"  # suffix of an address
-_WAITING = 64  # maximum waiting requests of a learner
-MAX_OPEN = 3  # maximum sandboxes of a learner with open files; others are reopened on use
+PRODUCTION = "/production"  # suffix of a sandbox address
+_WAITING = 64  # maximum number of a learner's requests that wait
+MAX_OPEN = 3  # maximum number of a learner's sandboxes with open files; others are reopened on use
 _ADDRESS = re.compile(r"(/[a-z0-9-]{1,41}\.[0-9]{1,6})?(/production)?(?=/|$)")
 _PAUSE = 120  # seconds without a request after which a learner counts as inactive
 
@@ -69,7 +69,7 @@ class LearnerSandboxes:
         self._drained: dict[str, int] = {}
         self._make = make
         self._folder = folder
-        self._apps: dict[str, App] = {}  # the most recently used is the last
+        self._apps: dict[str, App] = {}  # in order of use, the most recent last
         self._in_use: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
@@ -158,9 +158,9 @@ class LearnerSandboxes:
 
     async def _ask(self, app: App, request: Request, control: str | None, address: str) -> Response:
         headers = request.headers
-        if control == "guide" and "api-key" not in headers:  # the code in the path authorizes the guide
+        if control == "guide" and "api-key" not in headers:  # the code in the path authorizes reading the guide
             headers = {**headers, "api-key": app.sandbox.full_key}
-        # the code in the path gives the rights of a local connection
+        # The code in the path gives the rights of a local connection.
         answer = await app.handle(attrs.evolve(request, headers=headers, local=True))
         if answer.status == 200 and control in ("drain", "reset", "restore"):
             self._drained[address] = strict_json.loads(answer.body)["last"] if control == "drain" else 0

@@ -49,7 +49,7 @@ from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 from workbench.service.rendering import design
 
-MAX_BODY = 2**18  # bytes
+MAX_BODY = 2**18  # maximum bytes of a request body
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
@@ -71,7 +71,7 @@ class ClassServer(ClassState):
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
         super().__init__(names, folder)
         self._looked_up = 0.0
-        self._shown: dict[str, int] = {}  # number of notes shown to each learner
+        self._shown: dict[str, int] = {}  # number of notes that each learner has been shown
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = ThreadPoolExecutor(1)
         self._setup_page = SetupPage(folder, "", "", "")
@@ -266,7 +266,7 @@ class ClassServer(ClassState):
         """Return content for the board: its data, a learner's link, or results to print or save."""
         match rest:
             case "data" if query == f"after={self.results.version()}":
-                return Response(status=204)  # nothing changed since
+                return Response(status=204)  # nothing has changed since that version
             case "data":
                 return _answer(self.board())
             case "link" if sandboxes := self._by_name.get(unquote(query.removeprefix("learner="))):

@@ -63,7 +63,8 @@ def _system(platform: str, machine: str, os_name: str, title: str, tags: Iterabl
 
 def _manylinux(machine: str) -> list[str]:
     old = [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1")]
-    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]  # pip supports no older versions
+    # pip supports no older minor versions
+    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]
 
 
 SYSTEMS: Mapping[str, System] = {
@@ -187,7 +188,7 @@ def _fetch(folder: Path, own: Path, system: System, python: str, requirement: st
     folder.mkdir()
     markers = {**system.markers, "python_version": python, "python_full_version": f"{python}.0"}
     tags = [part for tag in system.tags for part in ("--platform", tag)]
-    for wheel in own.iterdir():  # own wheels are not looked up in an index
+    for wheel in own.iterdir():  # the workbench's wheel is not in a package index
         shutil.copy(wheel, folder)
     options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
     options += ["--python-version", python, "--implementation", "cp"]

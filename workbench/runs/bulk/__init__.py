@@ -25,5 +25,5 @@ _NAMES = {
     "run": "workbench.runs.bulk.sending",
 }
 
-if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -45,7 +45,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _SHOWN = 50  # maximum number of incomplete rows to show
-_REJECTED = "rejected"  # state in the file of a row with the outcome "not_sent"
+_REJECTED = "rejected"  # the file's state for a rejected row, whose outcome is "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
@@ -54,13 +54,13 @@ _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 class RowResult:
     """The result of one row of the input."""
 
-    row: int  # number of the row in the input, from 1
-    outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
-    key: str | None = None  # the value of the user's key
-    id: str | None = None  # id of the created record, if the answer has an id
-    answer_status: str | None = None  # status, or application status, in the answer
+    row: int  # row number in the input, from 1
+    outcome: str  # "done", "refused", "not_sent" or "unknown"; without an outcome, "planned" or "sending"
+    key: str | None = None  # the row's value in the key column
+    id: str | None = None  # id of the created record, if the response has an id
+    answer_status: str | None = None  # status, or application status, in the response
     status: int | None = None  # HTTP status
-    attempt: str | None = None  # id of the entry in the client's journal, where the outcome is unknown
+    attempt: str | None = None  # id of the entry in the client's journal, if the outcome is unknown
     message: str | None = None
     at: datetime | None = None
 
@@ -85,7 +85,7 @@ class RunRecord:
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
-        self._failed: dict[int, None] = {}  # refused and unknown rows, in order of completion
+        self._failed: dict[int, None] = {}  # numbers of refused and unknown rows, in order of completion
 
     def close(self) -> None:
         """Close the file."""
@@ -115,7 +115,7 @@ class RunRecord:
         """
         run = {"operation": plan.name, **target}
         started = self._file.run("SELECT operation, host, environment, world FROM run") if self.started[0] else []
-        lost = set(self._file.damaged("row"))  # damaged rows may have been sent
+        lost = set(self._file.damaged("row"))  # these rows may have been sent, since their records are damaged
         with self._file.write() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
@@ -130,10 +130,10 @@ class RunRecord:
         rows = {row.number: row for row in plan.rows}
         changed = {number for number in earlier if number in rows and earlier[number][0] != rows[number].digest}
         removed, added = earlier.keys() - rows.keys(), rows.keys() - earlier.keys()
-        # A row that was rejected, or that the service refused and a rejects file corrects, had no effect.
+        # A rejected row had no effect. A refused row that a rejects file corrects had no effect either.
         corrected = {n for n in changed if earlier[n][1] == _REJECTED or (plan.partial and earlier[n][1] in _NO_EFFECT)}
         sent = {n for n in (changed | removed) - corrected if earlier[n][1] not in (PLANNED, _REJECTED)}
-        if plan.partial:  # a rejects file holds some of the rows
+        if plan.partial:  # a rejects file contains only some of the rows
             removed, sent = set(), sent & changed
         if started:
             was = dict(zip(run, started[0], strict=True))
@@ -367,10 +367,10 @@ class Finding:
 
     row: int
     key: str | None
-    attempt: str | None  # id of the entry in the journal
-    found: str  # verdict of the events
+    attempt: str | None  # id of the attempt's entry in the journal
+    found: str  # verdict that the events support
     events: int
-    proposal: str  # the proven outcome, "done" or "not_sent", or "look it up"
+    proposal: str  # the proven outcome, "done" or "not_sent", or else "look it up"
     next_step: str
 
 

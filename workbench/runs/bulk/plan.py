@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_PROBLEMS_SHOWN = 50
-PRIVATE_KEY = "private-key"  # the rule of a pasted private key
+PRIVATE_KEY = "private-key"  # name of the rule that finds a pasted private key
 ROW, REASONS = "row", "reasons"
 """Columns that a rejects file adds to the input."""
 
@@ -38,8 +38,8 @@ ROW, REASONS = "row", "reasons"
 class RowProblem:
     """A problem of a row. `found` is the value, unless it may be private."""
 
-    row: int | None  # number of the row in the input; None for all rows together
-    column: str  # column name as spelled in the input
+    row: int | None  # row number in the input; None if the problem concerns all rows together
+    column: str  # name of the column, as spelled in the input
     rule: str
     message: str
     found: str | None = None
@@ -217,11 +217,11 @@ class PlannedRow:
     """A planned row: its input number, request and keyed digest. A row with problems is not sent."""
 
     number: int
-    source: Mapping[str, Any] = attrs.field(repr=False)  # unchanged input
+    source: Mapping[str, Any] = attrs.field(repr=False)  # the row as read, unchanged
     request: object = attrs.field(repr=False)
     digest: str = ""
     problems: tuple[RowProblem, ...] = ()
-    key: str | None = None  # the value of the user's key
+    key: str | None = None  # the row's value in the key column
 
     @property
     def reasons(self) -> str | None:
@@ -235,7 +235,7 @@ class AmountSum:
 
     name: str
     count: int
-    full: int  # number of rows with FULL
+    full: int  # number of rows whose amount is FULL
     total: int
     minimum: int | None
     maximum: int | None
@@ -340,7 +340,7 @@ def plan_of(
         row_problems += [
             row_problem(body, problem, request, members)
             for problem in (*refused, *doubted)
-            if problem.path not in body.unread  # that cell has a problem already
+            if problem.path not in body.unread  # the other cells; a cell that cannot be read has a problem already
         ]
         digest = "" if body.unread else _digest(secret, operation, request)
         planned.append(
@@ -361,7 +361,7 @@ def plan_of(
     over = list(_over_limits(len(counted), sums, limits))
     if (
         over or (wrong and not rejects) or any(problem.rule == PRIVATE_KEY for problem in wrong)
-    ):  # such values are not written to a file
+    ):  # a private key must not be written to a rejects file
         raise InvalidRows([*wrong, *over], of=operation.name)
     return BulkPlan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
 

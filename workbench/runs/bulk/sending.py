@@ -36,8 +36,8 @@ from workbench.runs.bulk.plan import BulkPlan, PlannedRow, check_rejects, operat
 from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS, Operation, Sync
 
-MAX_CONSECUTIVE_FAILURES = 5  # rows without an answer after which a run stops
-MAX_WORKERS = 8  # more threads slow each other down
+MAX_CONSECUTIVE_FAILURES = 5  # number of rows without a response after which a run stops
+MAX_WORKERS = 8  # with more threads, each would slow the others down
 OnUnknown = Literal["stop", "continue"]
 Resolved = Mapping[int, Literal["done", "not_sent"]]
 
@@ -179,7 +179,7 @@ def _run(
     **checks: Any,
 ) -> BulkResult:
     refuse_async(api, "bulk.run")
-    if not issubclass(type(api), Sync):  # a run calls from threads
+    if not issubclass(type(api), Sync):  # a run sends from several threads, so the client must be synchronous
         raise UsageError(f"a bulk run requires a Client or a Session, not {type(api).__name__}", of="bulk.run")
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
         raise UsageError(f"workers must be 1 to {MAX_WORKERS}", of=operation.name)
@@ -281,7 +281,7 @@ class _Sender:
         left = [row for row in plan.rows if row.number in pending]
         self._pool = ThreadPool(self._send, left, workers, "run")
         view = api.allowing(resend=True) if api.environment != "production" else api
-        self._api = stoppable(view, lambda: self._pool.stopping)  # waiting rows are not sent after a stop
+        self._api = stoppable(view, lambda: self._pool.stopping)  # after a stop, rows that still wait are not sent
 
     def run(self) -> None:
         """Send the planned rows."""
@@ -339,7 +339,7 @@ class _Sender:
                 answer_status=None if status is None else str(status),
             )
         with self._lock:
-            if row.number in self._in_flight:  # otherwise the row was abandoned and stays unknown
+            if row.number in self._in_flight:  # an abandoned row is not in flight any more, and stays unknown
                 self._in_flight.discard(row.number)
                 problem = self._record.record_or_keep(result)
                 if problem is not None:
@@ -379,7 +379,7 @@ class _Sender:
                 self._count_failure("the service cannot be reached")
             case WorkbenchError():
                 self._stop(f"row {row}: {message}")
-            case _:  # a bug here or in a transport: the call may have had its effect
+            case _:  # a bug here or in a transport, after which the call may have had its effect
                 outcome, message = Outcome.UNKNOWN.value, f"unexpected {type(error).__name__}"
                 self._stop(f"unexpected {type(error).__name__} at row {row}")
         return RowResult(

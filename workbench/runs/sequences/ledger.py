@@ -35,7 +35,7 @@ class Entry:
     amount: int
     kind: str  # "hold", "release", "settlement", "above the hold" or "refund"
     at: datetime | None = None
-    currency: str | None = None  # currency of the amount
+    currency: str | None = None  # currency in which the amount is given
 
 
 @attrs.frozen(kw_only=True)
@@ -55,9 +55,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self._balances: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by card
-        self._moved: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by transaction
-        self._holds: dict[str, Entry] = {}  # the first entry of each transaction
+        self._balances: defaultdict[str, Counter[str]] = defaultdict(Counter)  # balances by card
+        self._moved: defaultdict[str, Counter[str]] = defaultdict(Counter)  # moved amounts by transaction
+        self._holds: dict[str, Entry] = {}  # first entry of each transaction
 
     def balance(self, card_id: str) -> dict[str, int]:
         """Return the change in each account of a card, in cents."""

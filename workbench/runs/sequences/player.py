@@ -58,7 +58,7 @@ declare(
 )
 
 T = TypeVar("T")
-BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps, in addition to outcomes of calls
+BLOCKED, FAILED = "blocked", "failed"  # outcomes that a step can have and a call cannot
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
     (UnreadableEffect, Outcome.DONE),
@@ -84,12 +84,13 @@ class StepResult:
     """Outcome of one step: response, events, and mismatches with the expectation."""
 
     step: Step
-    outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"; "sending" while it is in flight
+    # "done", "refused", "not_sent", "unknown", "failed" or "blocked", and "sending" while the call is in flight
+    outcome: str
     at: datetime
     arguments: Mapping[str, Any] = attrs.field(repr=False)
     answer: object = attrs.field(default=None, repr=False)
     error: WorkbenchError | None = None
-    before: int = 0  # event cursors before and after the step
+    before: int = 0  # cursors of the event list before and after the step
     after: int = 0
     mismatches: tuple[Mismatch, ...] = ()
 
@@ -105,7 +106,7 @@ class StepResult:
         return "; ".join(map(str, self.mismatches)) or (str(self.error) if self.error else None)
 
 
-_POLL_INTERVAL = 0.1  # seconds between reads of the inbox of a real service
+_POLL_INTERVAL = 0.1  # seconds between reads of the inbox, with a real service
 
 
 class Target:
@@ -267,9 +268,9 @@ class Player:
             name: self._resolve(default if values.get(name) is None else values[name])
             for name, default in defaults.items()
         }
-        self.record: Callable[[StepResult], object] = lambda _: None  # called before and after a step's call
+        self.record: Callable[[StepResult], object] = lambda _: None  # called before and after the call of a step
         self._check_balances = check_balances
-        self._balances: dict[str, Mapping[str, int]] = {}  # balances of the target before the first entry of the ledger
+        self._balances: dict[str, Mapping[str, int]] = {}  # balances in the target before the ledger's first entry
 
     def restore(self, result: StepResult) -> None:
         """Restore a result of an earlier run."""
@@ -280,11 +281,11 @@ class Player:
     def pending(self) -> Iterator[Step]:
         """Yield the remaining steps; stop at an unknown outcome, because later results would be unreliable."""
         for index in range(len(self.sequence.steps)):
-            step = self.sequence.steps[index]  # read late, since a stepper may have changed it
+            step = self.sequence.steps[index]  # read only now, since a stepper may have changed the step
             if step.name not in self.results:
                 yield step
             result = self.results.get(step.name)
-            if result is None or result.outcome == Outcome.UNKNOWN:  # no result: the call was interrupted
+            if result is None or result.outcome == Outcome.UNKNOWN:  # without a result, the call was interrupted
                 return
 
     def play(self, step: Step) -> StepResult:
@@ -327,7 +328,7 @@ class Player:
             result.error = error
             result.outcome = next((str(outcome) for kind, outcome in _OUTCOMES if isinstance(error, kind)), FAILED)
         self.results[step.name] = result
-        self.record(result)  # before anything else can fail, and below with its mismatches
+        self.record(result)  # recorded before anything else can fail, and below again with mismatches
         if result.error is None:
             self.ledger.book(step.name, step.do, arguments, result.answer, at)
         if step.expect != NOTHING:
@@ -441,7 +442,7 @@ def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iter
         if actual_value != wanted:
             text = (
                 _shown(actual_value) if isinstance(actual_value, str | int | bool | None) else masks.DOTS
-            )  # may be private
+            )  # other values may be private
             yield Mismatch(f"{what}.{path}", _shown(wanted), text)
 
 

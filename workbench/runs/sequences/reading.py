@@ -44,7 +44,7 @@ T = TypeVar("T")
 MAX_STEPS = 10_000
 MAX_DEPTH = 20
 _REFERENCES: Mapping[str, Callable[[str], Reference]] = {"ref": ref, "param": Param}
-_NAMES = {"arguments": "with"}  # attributes with other names in files
+_NAMES = {"arguments": "with"}  # attributes whose names differ in files
 _TABLES = {
     Parameter: "a table with type, doc and default",
     ExpectedEvent: "the kind of an event, or a table with kind, timeout and where",
@@ -105,7 +105,7 @@ class _Reader:
         for match in _STEP.finditer(bare):
             line, end = line + bare.count("\n", end, match.end()), match.end()
             self._lines.append(line)
-        self._line: int | None = None  # line of the current step, which the parser does not report
+        self._line: int | None = None  # line of the current step, which the TOML parser does not report
 
     def sequence(self, raw: Mapping[str, Any], name: str) -> Sequence:
         params = self._typed(dict, raw.get("params", {}), ("params",), "a table of parameters")
@@ -250,7 +250,7 @@ _NOT_SCRIPTED = frozenset(
 CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _NOT_SCRIPTED}
 """Sandbox controls that a step may call: controls that change records, not the sandbox itself."""
 
-_Found = Iterator[tuple[str, str, str]]  # member of a step, rule, message
+_Found = Iterator[tuple[str, str, str]]  # member of the step, broken rule, message
 
 
 def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tuple[Problem, ...]:
@@ -393,7 +393,7 @@ def _reference_problems(step: Step, declared: Collection[str], names: list[str],
         if isinstance(reference, Param) and reference.path not in declared:
             message = f"names the parameter {visible(reference.path, 60)}, which is not declared"
         elif isinstance(reference, Ref):
-            if reference.step == step.name:  # an expectation may refer to the result of its step
+            if reference.step == step.name:  # an expectation may refer to the result of its own step
                 message = "refers to the step itself" if reference in references(step.arguments) else None
             elif reference.step not in names:
                 message = "names no step of this sequence"

@@ -27,7 +27,7 @@ from workbench.sandbox import Sandbox
 from workbench.service.interface.table import Async
 
 Resolved = Mapping[str, Literal["done", "not_sent"]]
-LONG = 200  # minimum number of steps or runs for a progress line
+LONG = 200  # minimum number of steps or runs for which a progress line appears
 MAX_RUNS = 200_000
 
 
@@ -40,7 +40,7 @@ def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Play
     """
     reading.check(sequence, values)
     player = Player(sequence, Target(api, sequence), values)
-    if isinstance(api, BaseClient):  # the client has a journal, which records each call
+    if isinstance(api, BaseClient):  # a client records each call in its journal
         context_of(api).note("sequence", sequence.name)
     return player
 
@@ -238,7 +238,7 @@ def run_many(
     target = Target(api, sequence)
     numbers = range(len(earlier), len(todo))
     done: dict[int, Run] = {}
-    halted = threading.Event()  # stops further steps of all runs
+    halted = threading.Event()  # when set, no run starts a further step
 
     def play(number: int) -> None:
         player = Player(sequence, target, todo[number], check_balances=False)

@@ -32,7 +32,7 @@ from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Row, Sheet
 
-SHOWN = 20  # steps of a run that are shown; `rows()` has all
+SHOWN = 20  # maximum number of steps of a run to show; `rows()` returns all
 
 
 @attrs.frozen(kw_only=True)
@@ -49,7 +49,7 @@ class StepRow:
     amount: int | None
     status: str | None
     transaction_id: str | None
-    events: int  # events of all tenants during the step
+    events: int  # number of events of all tenants during the step
     message: str | None
 
 
@@ -240,7 +240,7 @@ class Record:
         if self._file.damaged("run") or self._file.damaged("step"):
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
-        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # members read by references, by step
+        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # by step, the members that references read
         for later in (
             reference
             for step in sequence.steps

@@ -33,7 +33,7 @@ class Reference:
     """A placeholder that is resolved when the sequence runs."""
 
     path: str
-    keyword: ClassVar[str] = "ref"  # key in a file
+    keyword: ClassVar[str] = "ref"  # key of the argument in a file
 
 
 class Ref(Reference):
@@ -66,7 +66,7 @@ class Guide(Reference):
 
 
 param = Param
-GUIDE = "guide"  # start of a reference to the guide, and not allowed as name of a step
+GUIDE = "guide"  # begins a reference to the guide, so no step may have this name
 
 
 def ref(path: str) -> Reference:
@@ -155,9 +155,9 @@ class Parameter:
     """A parameter that a sequence declares, with its type and default."""
 
     name: str
-    type: str = "text"  # one of PARAMETER_TYPES
+    type: str = "text"  # one of the keys of PARAMETER_TYPES
     doc: str = ""
-    default: Any = None  # a value or a Guide; None if it is required
+    default: Any = None  # a value or a Guide, or None if the parameter is required
 
     def problem(self, value: object) -> str | None:
         """Return why a value does not fit, or None if it does."""
@@ -191,10 +191,11 @@ class ExpectedEvent:
 class Expect:
     """The expected result of a step. Omitted members are not checked."""
 
-    result: Mapping[str, Any] = attrs.field(factory=dict)  # attribute paths of the answer
-    error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, part of the message
-    state: Mapping[str, Any] = attrs.field(factory=dict)  # `of`: an id; the rest: members of its record in the sandbox
-    money: Mapping[str, int] = attrs.field(factory=dict)  # change since the start of the run, in cents
+    result: Mapping[str, Any] = attrs.field(factory=dict)  # by path of an attribute in the response
+    error: Mapping[str, Any] = attrs.field(factory=dict)  # expected status, error, and part of the message
+    # `of` is an id, and the other keys are members of its record in the sandbox
+    state: Mapping[str, Any] = attrs.field(factory=dict)
+    money: Mapping[str, int] = attrs.field(factory=dict)  # change in cents since the start of the run
     events: tuple[ExpectedEvent, ...] = ()
 
 
@@ -210,7 +211,7 @@ class Step:
     arguments: Mapping[str, Any] = attrs.field(factory=dict)
     expect: Expect = NOTHING
     doc: str = ""
-    line: int | None = attrs.field(default=None, eq=False)  # line in its file
+    line: int | None = attrs.field(default=None, eq=False)  # line of the step in its file
 
     def references(self) -> Iterator[Reference]:
         """Yield the references in its arguments and expectations."""
@@ -243,7 +244,7 @@ def step(
     return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
 
 
-_MAX_SHOWN = 200  # characters of a value
+_MAX_SHOWN = 200  # maximum length of a value, in characters
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -256,8 +257,8 @@ class Sequence:
     steps: tuple[Step, ...]
     doc: str = ""
     parameters: tuple[Parameter, ...] = ()
-    profile: str | None = None  # required behavior of the sandbox, if its expectations depend on it
-    team: str | None = None  # required kind of team: "individual" or "company"
+    profile: str | None = None  # behavior that the sandbox needs, if an expectation depends on it
+    team: str | None = None  # kind of team that the sequence needs: "individual" or "company"
 
     def __getitem__(self, name: str) -> Step:
         return {step.name: step for step in reversed(self.steps)}[name]

@@ -25,14 +25,14 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
 
     @hide_arguments
     def wallet(self, admin: str) -> chain.TeachingWallet:
-        """Return the teaching wallet of an admin of the sandbox's contracts. Its seeded key never leaves the sandbox.
+        """Return the teaching wallet of a contract admin. The wallet's seeded key never leaves the sandbox.
 
         Raises:
             ApiError: The address does not belong to a teaching wallet.
         """
         return chain.TeachingWallet(self, admin)
 
-    if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+    if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
 
         def __getattr__(self, name: str) -> Any:
             if name in OPERATIONS:
@@ -90,10 +90,10 @@ CONTROLS: Mapping[str, Control] = {
 
 
 def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
-    """Run a control by name, with arguments from JSON.
+    """Run a control by name with JSON arguments.
 
     Raises:
-        ApiError: Unknown control, wrong arguments, or the state does not allow it.
+        ApiError: The control is unknown, an argument is invalid, or the state does not allow the control.
     """
     row = CONTROLS.get(name)
     if row is None:

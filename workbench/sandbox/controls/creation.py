@@ -38,13 +38,13 @@ class CreationControls(ControlGroup):
         management: Annotated[str, ("self", "provider")] = "self",
         corporate_cards: bool = True,
     ) -> Tenant:
-        """Create a tenant with sample users, cards and contracts, and a key of the same name with all roles.
+        """Create a tenant with sample users, cards and contracts, and a key with the tenant's name and all roles.
 
         Args:
             name: Name of the tenant, not used by another tenant or key.
             team: Kind of team: individual or company.
             management: Who manages the contracts: self or provider.
-            corporate_cards: Whether it issues corporate cards.
+            corporate_cards: Whether the tenant issues corporate cards.
         """
         self._require_free_name(name)
         kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
@@ -87,11 +87,11 @@ class CreationControls(ControlGroup):
         status: Annotated[str, EventApplicationStatus] = "approved",
         company_id: str | None = None,
     ) -> ApplicationState:
-        """Create a user of the tenant with an application in a status, and send the event.
+        """Create a user of the tenant whose application has a chosen status, and send the event.
 
         Args:
             first_name: First name.
-            last_name: Last name; a status word in it has no effect here.
+            last_name: Last name. A status word in the name has no effect here.
             status: Application status as in events, such as "needsInformation".
             company_id: Company the user belongs to.
         """
@@ -110,7 +110,7 @@ class CreationControls(ControlGroup):
         owners: Annotated[int, Between(1, 20)] = 2,
         status: Annotated[str, EventApplicationStatus] = "approved",
     ) -> CompanyState:
-        """Create a company of the tenant, whose owners have applications in a status.
+        """Create a company of the tenant. The owners' applications have a chosen status.
 
         Args:
             name: Name of the company.
@@ -134,9 +134,9 @@ class CreationControls(ControlGroup):
         """Create a payment route of a user or a company.
 
         Args:
-            user_id: User it belongs to.
-            company_id: Company it belongs to, instead of a user.
-            fiat_deposit: Whether it has a fiat deposit address, so that deposits can arrive.
+            user_id: User that the route belongs to.
+            company_id: Company that the route belongs to, instead of a user.
+            fiat_deposit: Whether the route has a fiat deposit address, which deposits require.
         """
         if (user_id is None) == (company_id is None):
             raise wrong_argument(Problem("", "one_of", "give either user_id or company_id"))
@@ -156,13 +156,13 @@ class CreationControls(ControlGroup):
         balance: str = "1000.00",
         user_id: str | None = None,
     ) -> IssuingContract:
-        """Create a contract of the tenant that holds USDC and whose admins are teaching wallets.
+        """Create a contract of the tenant that holds USDC. The contract's admins are teaching wallets.
 
         Args:
             chain_id: Chain of the contract: an EVM chain, 900 to 902 (Solana), 1500 or 1501 (Stellar).
-            version: Version of the contract: 1 has one owner, 2 two admins.
-            balance: Balance of USDC, as decimal text.
-            user_id: User whose collateral it is; default: none.
+            version: Version of the contract. Version 1 has one owner, and version 2 has two admins.
+            balance: USDC balance as decimal text.
+            user_id: User who has the contract as collateral; default: none.
         """
         if not re.fullmatch(r"\d{1,12}(\.\d{1,6})?", balance, re.ASCII):
             raise wrong_argument(Problem("balance", "format", "must be an amount as decimal text, such as 1000.00"))
@@ -188,7 +188,7 @@ class CreationControls(ControlGroup):
         """Issue a new, active card to a user.
 
         Args:
-            user_id: Card holder.
+            user_id: Cardholder.
             limit: Credit limit in cents.
         """
         user = self._record("user", user_id)

@@ -1,7 +1,7 @@
 """Declaration of controls: methods of the sandbox for actions that the interface does not offer.
 
-Arguments are validated by their annotations: a type, and with `Annotated` a `Between` or the allowed values. A control
-runs in one transaction; its events are sent after it returns.
+Annotations validate the arguments. An annotation is a type, and `Annotated` adds a `Between` or the allowed values. A
+control runs in one transaction, and its events are sent after it returns.
 """
 
 import copy
@@ -29,14 +29,14 @@ CENTS = Between(1, 10**12, "cents")
 
 @attrs.frozen
 class Control:
-    """A control: name, documentation, signature, and whether it changes state."""
+    """A control, with name, documentation, signature, and whether it changes state."""
 
     name: str
     doc: str
     signature: inspect.Signature
     changes: bool
     transaction: bool
-    hints: Mapping[str, Any]  # arguments and their limits
+    hints: Mapping[str, Any]  # types and limits, by name of the argument
     method: Callable[..., Any]
 
     @property
@@ -57,8 +57,8 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
     """Declare a method as a control under its name. A leading underscore puts it into a group such as `create`.
 
     Args:
-        changes: Whether it changes state.
-        transaction: Whether it runs in one transaction; false for a control that waits.
+        changes: Whether the control changes state.
+        transaction: Whether the control runs in one transaction; false for a control that waits.
     """
 
     def declare(method: Any) -> Any:
@@ -98,7 +98,7 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
 
 def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a control converted to their declared types, before they are run or serialized."""
+    """Return a control's arguments converted to their declared types, before the control runs or goes to a server."""
     try:
         return {name: _checked(name, row.hints[name], value) for name, value in given.items()}
     except Refused as refused:
@@ -106,7 +106,7 @@ def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked(name: str, hint: object, value: Any) -> Any:
-    """Return an argument converted to its declared type; numbers may come from JSON, operations have several names."""
+    """Return an argument converted to its declared type. Numbers may be JSON numbers; operations have several names."""
     declared, limit = limits_of(hint)
     if float in kinds_of(declared) and type(value) in (int, Decimal):
         value = float(value)
@@ -118,7 +118,7 @@ def _checked(name: str, hint: object, value: Any) -> Any:
             member = name if hasattr(value, name) else "id"
             text = f"{problem.message.partition(', not ')[0]}, not the record; write its .{member}"
             problem = Problem(name, problem.rule, text)
-        elif isinstance(value, AbstractContextManager):  # such as a receiver that is not running yet
+        elif isinstance(value, AbstractContextManager):  # the value is, for example, a receiver that is not running yet
             text = f"{problem.message.partition(', not ')[0]}; write `with ... as {name}:`, and pass {name} within it"
             problem = Problem(name, problem.rule, text)
         raise wrong_argument(problem)
@@ -129,12 +129,12 @@ class ControlGroup:
     """Base class of groups of controls, which act on an engine."""
 
     _engine: Engine
-    _key: str  # key of the default tenant
+    _key: str  # API key of the default tenant
     _collect: Callable[[Iterable[Any]], list[Any]] = list
-    """Collects the rows of a long result; a server collects them in batches."""
+    """Function that collects the rows of a long result. A server collects rows in batches."""
 
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
-        """Run a control in this process; a client of a served sandbox sends it to the server."""
+        """Run a control in this process. The client of a served sandbox sends the control to the server."""
         try:
             present = self._engine.catch_up()
             if row.transaction:
@@ -151,13 +151,13 @@ class ControlGroup:
         return result
 
     def _for_key(self, api_key: str) -> Self:
-        """Return a view of this sandbox for the tenant of a key: its events, records, requests and examples."""
+        """Return a view of this sandbox that shows only the events, records, requests and examples of one tenant."""
         seen = copy.copy(self)
         seen._key = api_key
         return seen
 
     def _record(self, kind: str, key: str) -> Record:
-        """Return a record: of any tenant if the key is the full one, otherwise of the key's tenant."""
+        """Return a record of the key's tenant. The full key returns records of any tenant."""
         record: Record | None = self._engine.store.get(kind, key.lower())
         if record is None or not self._may_act_on(record):
             raise not_found(kind.replace("_", " ").capitalize())
@@ -167,7 +167,9 @@ class ControlGroup:
         return self._key == self._engine.full_key or bool(record["tenant"] == self._tenant_id())
 
     def _tenant_id(self, api_key: str | None = None) -> str:
-        """Return the id of a key's tenant. The default is the key of the sandbox; "" if that is unknown."""
+        """Return the id of a key's tenant; by default the tenant of the sandbox's own key. An unknown sandbox key gives
+        "".
+        """
         owner = self._engine.store.get("key", api_key or self._key)
         if owner is None and api_key is not None:
             raise wrong_argument(Problem("api_key", "unknown", "is not a key of this sandbox"))

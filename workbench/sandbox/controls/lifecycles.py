@@ -55,8 +55,8 @@ class LifecycleControls(ControlGroup):
         Args:
             user_or_owner_id: Id of the user, owner or company.
             status: Application status as in events, such as "needsInformation".
-            reason: Rejection labels, separated by commas; default: the usual ones of the status.
-            status_change_reason: "provider_initiated", or nothing.
+            reason: Rejection labels, separated by commas; default: the usual labels of the status.
+            status_change_reason: "provider_initiated"; default: none.
         """
         return self._decide("review", user_or_owner_id, status, reason=reason, cause=status_change_reason)
 
@@ -120,11 +120,11 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def settle(self, transaction_id: str, amount: Annotated[int | None, CENTS] = None) -> SimulatedTransaction:
-        """Settle an authorization, in full or in part; the rest is released.
+        """Settle an authorization in full or in part, and release the remaining hold.
 
         Args:
             transaction_id: Authorized transaction.
-            amount: Amount in cents; default: the entire hold.
+            amount: Amount to settle in cents; default: the entire hold.
         """
         transaction = self._record("transaction", transaction_id)
         context = self._engine.context("settle", transaction)
@@ -145,11 +145,11 @@ class LifecycleControls(ControlGroup):
         originator_name: str | None = "Example Verification",
         reference_id: str | None = None,
     ) -> DepositReceived:
-        """Receive a deposit in USD on a payment route; one below 2.00 sends `microDeposit.received`.
+        """Receive a deposit in USD on a payment route. A deposit below 2.00 sends `microDeposit.received`.
 
         Args:
-            payment_route_id: Payment route; default: the tenant's first with a fiat deposit address.
-            amount: Dollars and cents as text.
+            payment_route_id: Payment route; default: the tenant's first route with a fiat deposit address.
+            amount: Amount in dollars as decimal text.
             rail: ach or wire.
             description: Text of the transfer.
             originator_name: Name of the sender.
@@ -166,7 +166,7 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def open_dispute(self, transaction_id: str, text_evidence: str | None = None) -> Dispute:
-        """Open a dispute about a settled transaction.
+        """Open a dispute of a settled transaction.
 
         Args:
             transaction_id: Settled transaction.
@@ -219,9 +219,9 @@ class LifecycleControls(ControlGroup):
         """Return `pending` for the next requests for a new withdrawal signature.
 
         Args:
-            times: Number of requests, 0 to 1,000.
-            retry_after: Seconds in the response's `retryAfter`, at most a day.
-            contract_id: Contract of the tenant; default: the session's tenant.
+            times: Number of requests to answer with `pending`, 0 to 1,000.
+            retry_after: Value of `retryAfter` in the response, in seconds, at most one day.
+            contract_id: Contract whose tenant is meant; default: the session's tenant.
         """
         tenant = self._record("contract", contract_id)["tenant"] if contract_id else self._tenant_id()
         self._engine.store.put("pending", tenant, {"times": times, "retry_after": retry_after})

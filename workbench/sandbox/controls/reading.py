@@ -45,7 +45,7 @@ class ReadingControls(ControlGroup):
         """Return the base URL, the keys with their permissions, and example ids of every kind and state.
 
         Args:
-            api_key: A key of the tenant whose examples come first; default: the session's.
+            api_key: Key of the tenant whose examples come first; default: the session's key.
         """
         full = self._engine.store.get("key", self._engine.full_key)["tenant"]
         return guide(self._engine.environment, self.base_url, self._tenant_id(api_key) or full)
@@ -58,7 +58,8 @@ class ReadingControls(ControlGroup):
         api_key: str | None = None,
         all_tenants: bool = False,
     ) -> list[SandboxEvent]:
-        """Return the events of the tenant in order, each with the request that caused it. They print masked.
+        """Return the tenant's events in order, each with the request that caused it. Private values are masked in the
+        repr.
 
         Args:
             kind: Only events of this kind, such as "user.updated".
@@ -76,20 +77,20 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def _world_id(self) -> str:
-        """Return the id of this world, which changes with a reset or a restart of a sandbox in memory."""
+        """Return the id of this world. A reset changes the id, and so does the restart of a sandbox in memory."""
         return str(self._engine.store.get("meta", "made").get("world", ""))
 
     @control(changes=False)
     def requests(
         self, api_key: str | None = None, all_tenants: bool = False, reveal: bool = False
     ) -> list[RequestEntry]:
-        """Return the last requests of the tenant and their responses, oldest first, with private values masked.
+        """Return the tenant's most recent requests and their responses, oldest first. Private values are masked.
 
         Args:
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to include all tenants.
-            reveal: Whether private values of bodies and responses are returned, and paths that are not served; never
-                keys.
+            reveal: Whether to show the private values of bodies and responses, and paths that are not served. Keys are
+                never shown.
         """
         tenant = None if all_tenants else self._tenant_id(api_key)
         return self._collect(build(RequestEntry, entry) for entry in self._engine.log.entries(tenant, reveal=reveal))
@@ -106,13 +107,13 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def state(self, record_id: str, api_key: str | None = None, all_tenants: bool = False) -> StoredRecord:
-        """Return a record of the tenant as the sandbox stores it, with its kind, and links to pages for people. It
-        prints masked.
+        """Return the stored form of a tenant's record, with its kind. The record of a person also has the links to web
+        pages. Private values are masked in the repr.
 
         Args:
             record_id: Id of the record, of any kind.
             api_key: A key of the tenant; default: the session's.
-            all_tenants: Whether it may be the record of any tenant.
+            all_tenants: Whether the record may belong to any tenant.
         """
         for kind in RECORD_KINDS:
             record = self._engine.store.get(kind, record_id.lower())
@@ -124,7 +125,7 @@ class ReadingControls(ControlGroup):
     def records(
         self, kind: Annotated[str, RECORD_KINDS], api_key: str | None = None, all_tenants: bool = False
     ) -> list[StoredRecord]:
-        """Return all stored records of a kind that belong to the tenant, oldest first. They print masked.
+        """Return the tenant's stored records of a kind, oldest first. Private values are masked in the repr.
 
         Args:
             kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
@@ -135,13 +136,13 @@ class ReadingControls(ControlGroup):
         return self._collect(self._stored(kind, row) for row in records)
 
     def _stored(self, kind: str, record: Record) -> StoredRecord:
-        """Return a stored record; a person's record includes the links to pages."""
+        """Return a stored record. A person's record includes the links to web pages."""
         pages = links(self._engine.environment.settings, record) if kind in ("user", "owner") else {}
         return StoredRecord({"kind": kind, **record, **pages})
 
     @control(changes=False)
     def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str, api_key: str | None = None) -> list[Any]:
-        """Return the members of the tenant's records of a kind, a list for each member, oldest record first.
+        """Return one list of values for each requested member of the tenant's records of a kind, oldest record first.
 
         Args:
             kind: Kind of the records, as for `records`.
@@ -154,18 +155,20 @@ class ReadingControls(ControlGroup):
     def _changed(
         self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "", api_key: str | None = None
     ) -> list[Any]:
-        """Return a mark, whether all records or only changed ones follow, and a list of values for each member.
+        """Return a mark, whether the result has all records or only changed records, and one list of values for each
+        member.
 
         Args:
             kind: Kind of the records, as for `records`.
             names: Names of members, separated by spaces; default: none, only the mark.
-            mark: Mark that an earlier call returned; default: none, so all records follow.
+            mark: Mark from an earlier call; default: none, so the result has all records.
             api_key: A key of the tenant; default: the session's.
         """
         store = self._engine.store
         new, ids = store.changed(kind, mark)
         records = None if ids is None else [store.readable(kind, key) for key in ids]
-        is_all = records is None or None in records  # deleted records
+        # None stands for a deleted record, after which the page needs all records
+        is_all = records is None or None in records
         if not names:
             return [new, is_all]
         return [new, is_all, *self._members(kind, names, store.all(kind) if is_all else records or (), api_key)]

@@ -20,7 +20,7 @@ class StateControls(ControlGroup):
 
     @control(changes=True, transaction=False)
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
-        """Move the clock forward; scheduled changes happen at their due times."""
+        """Move the clock forward. Scheduled changes happen at their due times."""
         try:
             return SandboxTime(now=self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
         except (ValueError, OverflowError):
@@ -67,9 +67,10 @@ class StateControls(ControlGroup):
 
     @control(changes=True)
     def _savepoint(self) -> int:
-        """Save the state before an action that may be undone, and return the number of changes until then.
+        """Save the state before an action that can be undone, and return the number of changes so far.
 
-        In a file each record is copied, so a large file is not saved and its actions cannot be undone.
+        A sandbox in a file copies every record. The state of a large file is therefore not saved, and its actions
+        cannot be undone.
         """
         store = self._engine.store
         records = sum(store.count(kind) for kind in store.kinds() if in_world(kind)) if store.shared else 0
@@ -84,14 +85,14 @@ class StateControls(ControlGroup):
         """Return the number of state changes so far.
 
         Args:
-            actor: Return 0 unless the last change is of the action with this token.
+            actor: Token of an action. The result is 0 unless this action made the last change.
         """
         store = self._engine.store
         return store.changes if not actor or store.get("changes", "last") == [store.changes, actor] else 0
 
     @control(changes=True)
     def _undo(self, savepoint: int, actor: str) -> SandboxTime:
-        """Restore the state of the last savepoint, if one change was made since, by an action. Ids are not reused.
+        """Restore the state of the last savepoint, if an action has made exactly one change since. Ids are not reused.
 
         Args:
             savepoint: Number that `_savepoint` returned.
@@ -126,7 +127,7 @@ class StateControls(ControlGroup):
 
     @contextmanager
     def _replacing(self, **settings: object) -> Iterator[None]:
-        """Replace the state, but keep the settings; event and request numbers are never reused."""
+        """Replace the state and keep the settings. Event and request numbers are never reused."""
         store = self._engine.store
         settings = {**store.get("meta", "made"), **settings, "world": new_world()}
         counters = {name: store.get("counter", name) for name in COUNTERS_APART}
@@ -141,8 +142,8 @@ class StateControls(ControlGroup):
 
 
 MOST_COPIED = 20_000
-"""Records of a file that are copied before an action."""
-_BEFORE = ""  # name of the savepoint; snapshots have longer ones
+"""Maximum number of a file's records that are copied before an action."""
+_BEFORE = ""  # name of the savepoint; the names of snapshots are never empty
 
 
 def _prefix(name: str) -> str:

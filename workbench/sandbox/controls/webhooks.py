@@ -26,17 +26,18 @@ class WebhookControls(ControlGroup):
     def register_endpoint(
         self, endpoint_url: str, api_key: str | None = None, signing_key: str | None = None
     ) -> Endpoint:
-        """Deliver every later event of a tenant to a URL, signed.
+        """Send a signed delivery of every later event of a tenant to a URL.
 
         Args:
-            endpoint_url: URL on this machine; public addresses need a sandbox that allows them.
+            endpoint_url: URL on this machine, or a public URL if the sandbox allows public addresses.
             api_key: A key of the tenant; default: the session's.
             signing_key: Key that signs the deliveries; default: the API key.
         """
         _check_signing_key(signing_key)
         tenant = self._tenant_id(api_key)
         try:
-            self._engine.dispatcher.check(endpoint_url)  # may resolve a host name, which must not block requests
+            # the check may resolve a host name, which must not block requests
+            self._engine.dispatcher.check(endpoint_url)
         except ForbiddenUrl as error:
             raise wrong_argument(Problem("endpoint_url", "url", f"cannot be used: {error}")) from None
         with self._engine.store as store:
@@ -54,12 +55,12 @@ class WebhookControls(ControlGroup):
     def update_endpoint(
         self, endpoint_id: str, enabled: bool | None = None, signing_key: str | None = None
     ) -> Endpoint:
-        """Pause or resume deliveries to an endpoint, for example after it answered 410, or rotate its signing key.
+        """Pause or resume deliveries to an endpoint, or rotate its signing key. An endpoint that answers 410 is paused.
 
         Args:
             endpoint_id: Id of the endpoint.
-            enabled: Whether it receives deliveries.
-            signing_key: New key; the previous one also signs until the next rotation.
+            enabled: Whether the endpoint receives deliveries.
+            signing_key: New key. The previous key also signs until the next rotation.
         """
         row = self._record("endpoint", endpoint_id)
         _check_signing_key(signing_key)
@@ -82,7 +83,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=False)
     def endpoints(self, api_key: str | None = None, all_tenants: bool = False) -> list[Endpoint]:
-        """Return the endpoints of the tenant, without their keys.
+        """Return the tenant's endpoints without their signing keys.
 
         Args:
             api_key: A key of the tenant; default: the session's.
@@ -121,8 +122,8 @@ class WebhookControls(ControlGroup):
 
         Args:
             event_id: Id of the event.
-            endpoint_id: Only to this endpoint, even if the event is older than its registration; default: to every
-                endpoint with a delivery of the event.
+            endpoint_id: Endpoint to deliver to, even if it was registered after the event; default: every endpoint with
+                a delivery of the event.
         """
         engine = self._engine
         event = engine.event_of(event_id)
@@ -144,7 +145,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=False, transaction=False)
     def flush(self, timeout: Annotated[float, Between(0, 10**6)] = 10.0) -> FlushResult:
-        """Wait until no delivery is due, and return whether that was reached in time.
+        """Wait until no delivery is due, and return whether all due deliveries were sent in time.
 
         Args:
             timeout: Seconds of real time.
@@ -176,16 +177,17 @@ class WebhookControls(ControlGroup):
         Args:
             kind: For calls: latency, status, refused, reset, closed, lost, cut, malformed, slow_body; for deliveries:
                 duplicate, swap, delay, bad_signature.
-            of: Only this operation, such as "simulate_refund", or this kind of event, such as "user.updated".
-            nth: Only the nth matching call, counted from now.
+            of: Operation such as "simulate_refund", or kind of event such as "user.updated", to limit the rule to.
+            nth: Number of the matching call that fails, counted from now.
             times: Maximum number of applications; default: unlimited.
-            probability: Probability from 0 to 1, drawn from the seed.
-            seconds: Length of the delay, or of a slow body.
+            probability: Probability from 0 to 1. The seed determines the draws.
+            seconds: Duration of the delay or of the slow body.
             status: HTTP status of the kind "status", 200 to 599.
             body: Format of the error body: documented, validation, msg, correlation, empty, text, html.
-            answer: JSON body of the response, instead of such a format.
-            matching: Only calls with these arguments, or events with these members: {"card_id": …, "amount": 1250}.
-            retry_after: Seconds in the Retry-After header.
+            answer: JSON body of the response, in place of `body`.
+            matching: Arguments that a call must have, or members that an event must have: {"card_id": …, "amount":
+                1250}.
+            retry_after: Value of the Retry-After header, in seconds.
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
             text = f"must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}"
@@ -219,7 +221,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=False)
     def list_faults(self) -> list[FaultRule]:
-        """Return the fault rules, each with how often it was matched and applied."""
+        """Return the fault rules, each with the number of matches and of applications."""
         return self._engine.faults.rules
 
     def _put_endpoint(self, row: Record) -> Endpoint:
@@ -228,7 +230,7 @@ class WebhookControls(ControlGroup):
 
 
 def _names_to_match(kind: str, of: str | None) -> list[str]:
-    """Return the members that a fault rule of a kind can match: of calls, or of event bodies."""
+    """Return the call arguments or the event members that a fault rule of a kind can match."""
     if kind in OF_DELIVERIES:
         bodies = [row.body for name, row in EVENT_KINDS.items() if of in (None, name)]
     else:

@@ -59,7 +59,7 @@ class AnswerCard:
         self.events = ipywidgets.HTML().add_class("wb-events")
         self._form, self._answer, self._mark = form, answer, mark
         api, operation = form.api, form.operation.name
-        # Only `wb.withdrawals` returns a signature.
+        # Only `wb.withdrawals` may return a signature.
         self.may_reveal = operation != "sign_withdrawal" and bool(private(answer))
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
         self._steps = partial(after_call, operation, request, answer, api)
@@ -134,7 +134,7 @@ class AnswerCard:
             return
         events = self._form.api.inbox.events(since=self._mark)
         lines = [f"<div><strong>Events that followed: {len(events)}</strong></div>"]
-        for event in events[:_MAX_EVENTS]:  # each line expands to a card
+        for event in events[:_MAX_EVENTS]:  # each line expands to the event's card
             title = f"<strong>{isolated(visible(event.kind, 80))}</strong> {isolated(visible(event.id, 80))}"
             lines.append(f'<details class="wb-event"><summary>{title}</summary>{rendering.html(event)}</details>')
         self.events.value = "".join(lines) if events else line("quiet", "No events yet.")

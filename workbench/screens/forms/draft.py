@@ -132,8 +132,8 @@ class Draft:
         self.given: dict[str, Any] = {}
         self.chosen: dict[Alternative, int | None] = dict.fromkeys(self.alternatives)
         self.ticks: set[str] = set()
-        self.accepted: set[str] = set()  # flags whose omission was acknowledged
-        self._record: Any = None  # built from the present values
+        self.accepted: set[str] = set()  # optional flags that a person decided to leave out
+        self._record: Any = None  # the record that was built from the present values
 
     @hide_arguments
     def put(self, path: str, value: object) -> None:

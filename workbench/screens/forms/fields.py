@@ -59,7 +59,7 @@ _QUESTIONS: Mapping[str, str] = {
     "sumsub_share_token": "How is the identity verified?", "user_id": "Whose account is it?",
 }  # fmt: skip
 """Questions for choices, by the first field of the first group."""
-_MANY = 8  # maximum inputs of a form without steps
+_MANY = 8  # maximum number of inputs in a form without steps
 
 
 def help_of(member: Member) -> str:
@@ -202,7 +202,7 @@ class Field(Quiet):
         member = self.leaf.member
         widget = _input(self.leaf, self.known)
         if isinstance(widget, ipywidgets.Text | ipywidgets.Textarea):
-            widget.continuous_update = False  # a problem appears when the field is left
+            widget.continuous_update = False  # a problem appears only when the field loses the focus
         if is_money(member):
             widget.placeholder = "0.00"
         widget.style.description_width = "initial"
@@ -238,7 +238,7 @@ class Field(Quiet):
         parts = [widget for widget in (self.input, self.full, self.tick, self.note) if widget is not None]
         box = ipywidgets.VBox(parts).add_class("wb-field")
         box.add_class(css_name(member.name)).add_class(css_name(self.leaf.path))
-        box.layout.display = "none"  # hidden until the form is displayed
+        box.layout.display = "none"  # hidden until the form is shown
         return box.add_class("wb-wide") if member.about.rule.format == "long-text" else box
 
     @property
@@ -330,8 +330,8 @@ class Inputs(Quiet):
         self._boxes: dict[str, Any] = {}
         self._titles: dict[str, Any] = {}
         self._notes: dict[str, Any] = {}
-        self._places: list[tuple[Any, Sequence[str]]] = []  # boxes with the paths of their fields
-        self._optional: dict[str, Any] = {}  # the collapsed panel that contains a field
+        self._places: list[tuple[Any, Sequence[str]]] = []  # boxes, each with the paths of its fields
+        self._optional: dict[str, Any] = {}  # by field, the collapsed panel that contains it
         self.steps: list[Step] = []
         """Parts of a form with many inputs; none for a short form."""
         for path, leaf in draft.leaves.items():
@@ -492,7 +492,7 @@ class Inputs(Quiet):
         """Show the titles and problems of sections, and hide the sections that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
-            if section.path not in self._notes:  # the step was not opened
+            if section.path not in self._notes:  # nobody has opened this step
                 continue
             undecided = [
                 choice for choice, group in draft.chosen.items() if group is None and choice.section == section.path

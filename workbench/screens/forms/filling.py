@@ -75,7 +75,7 @@ class Filling(Quiet):
         if files:
             (file,) = files
             with self.quietly():
-                self.file.value = ()  # private values must not stay in the widget
+                self.file.value = ()  # the widget must not keep private values
             self._fill(lambda: self._of_file(str(file["name"]), bytes(file["content"])))
 
     def _of_file(self, name: str, data: bytes) -> Values:

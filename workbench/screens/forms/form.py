@@ -69,7 +69,7 @@ class Form(Displayed):
         refuse_async(call.client, "form")
         if not walk.members(call.operation.request):
             raise UsageError(f"{call.operation.name} has no arguments; call it directly", of="form")
-        self._choices = choices  # possible values of an argument, by label
+        self._choices = choices  # by argument, its possible values with labels
         self.operation = call.operation
         """The operation that it calls."""
         self.script = Script() if script is None else script
@@ -168,7 +168,7 @@ class Form(Displayed):
             InvalidRequest: The form has problems, was not confirmed, or was sent before. Nothing was sent.
             WorkbenchError: The call failed.
         """
-        with self._lock:  # one call of a form at a time
+        with self._lock:  # a form runs one call at a time
             self._check_open()
             self.view.attempted = True
             review = self.draft.review()
@@ -242,7 +242,8 @@ class Form(Displayed):
             return
         view.state = "open"
         view.replace_button()
-        if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):  # possibly sent
+        # the request may have been sent
+        if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):
             self.draft.clear_secrets()
             view.inputs.sync()
         view.refresh()

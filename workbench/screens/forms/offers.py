@@ -63,7 +63,7 @@ class Offer:
 
 
 _PURCHASE = {"amount": 1250, "currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
-_TOO_MUCH = 100_000_000  # cents, above the limit of every example card
+_TOO_MUCH = 100_000_000  # an amount in cents above the limit of every example card
 
 _ADD_ACCOUNT = "Add payment account"
 
@@ -133,7 +133,7 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
 """Actions of an opened row."""
 
 
-_FINAL = {"payment accounts": "deleted"}  # by tab: column whose value ends all actions
+_FINAL = {"payment accounts": "deleted"}  # by tab, the column whose value rules out further actions
 
 _APPROVE = Offer(
     "review",

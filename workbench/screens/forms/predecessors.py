@@ -18,7 +18,7 @@ class _Made:
 
 
 _made: list[_Made] = []
-_watched: list[Any] = []  # shells with a registered hook
+_watched: list[Any] = []  # shells in which a hook is registered
 
 
 def replace_former(form: object) -> None:

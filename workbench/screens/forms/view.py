@@ -108,7 +108,7 @@ class FormView(Quiet):
         def pressed() -> None:
             if (
                 send_button is self.button and self.state == "open"
-            ):  # clicks that were queued on an old button do nothing
+            ):  # a click that was queued for the old button has no effect
                 self._send()
 
         send_button = self.button = button(text, pressed, "wb-send")
@@ -326,7 +326,7 @@ class FormView(Quiet):
         if self.card is not None:
             self.card.hide_private()
         children = self.widget.children
-        live = children.index(self.head)  # styles precede the head
+        live = children.index(self.head)  # the styles, which stay, come before the head
         self.widget.children = (*children[:live], ipywidgets.HTML(text))
         close_soon(children[live:])
 

@@ -84,7 +84,7 @@ class Displayed:
 
     def _static(self) -> dict[str, str]:
         # Without a kernel, the output below shows JupyterLab's message that no model was found, or its broken icon if
-        # the widget's state was saved.
+        # the widget's state was saved. The rule hides both.
         name = static_class(self.widget)
         below = f".jp-OutputArea-child:has(.{name}) + *"
         empty = f"{below} > .jp-OutputArea-output.jupyter-widgets:not(:has(*))"

@@ -25,7 +25,7 @@ class Column:
     """A column: its name, the type of its values, and the kind of record to which an id links."""
 
     name: str
-    kind: str = "text"  # or "id", "address", "money" (cents), "number", "time", "status"
+    kind: str = "text"  # otherwise "id", "address", "money" (cents), "number", "time" or "status"
     to: str | None = None
 
     @property
@@ -97,7 +97,7 @@ class Rows:
     """Column of times by which rows are shown, the newest first; default: in their order."""
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
-    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, if the rows came from one
+    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, if the rows came from a frame
     notes: tuple[str, ...] = ()
     log: ChangeLog[int] = attrs.field(factory=ChangeLog, init=False, repr=False)
     """Positions of rows that were changed or added in place."""

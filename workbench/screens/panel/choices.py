@@ -18,8 +18,8 @@ _PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "company_id": ("companies", "", ("name", "application_status")),
     "payment_account_id": ("payment accounts", "", ("nickname", "type", "user_id")),
     "dispute_id": ("disputes", "", ("transaction_id", "status", "created")),
-}  # argument → list, kind of its rows, columns
-_MOST = 1_000  # maximum choices of an argument, newest first
+}  # by argument: the list, the kind of its rows, and the columns to show
+_MOST = 1_000  # maximum number of choices for an argument, newest first
 
 
 def choices(api: object, member: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def choices(api: object, member: str) -> dict[str, Any]:
             words = ", ".join(filter(None, (_words(data, number, place) for place in places)))
             options[visible(f"{words} ({data.ids[number][:8]})", 160)] = data.ids[number]
         return options
-    except WorkbenchError:  # the sandbox's process ended; the form reports that when it sends
+    except WorkbenchError:  # the process of the sandbox has ended, which the form reports when it sends
         return {}
 
 

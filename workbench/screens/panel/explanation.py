@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LINKS = {"transaction_id": "transactions", "card_id": "cards", "user_id": "users", "event_id": "events"}
-_FROM_TRANSACTIONS = frozenset({"held_cents", "posted_cents"})  # amounts of a card
+# amounts of a card that are computed from its transactions
+_FROM_TRANSACTIONS = frozenset({"held_cents", "posted_cents"})
 COUNT = ""
 """Instead of a column: the number of rows."""
 APPROVED = "approved"
@@ -57,7 +58,7 @@ class Number:
             cells = data.column(self.column)
             numbers = [number for number in numbers if cells[number] is not None]
             if kind == "money" and self.key is None:
-                statuses = data.column("status")  # sums exclude declined amounts
+                statuses = data.column("status")  # sums leave out declined amounts
                 numbers = [number for number in numbers if statuses[number] != "declined"]
             values = [cells[number] for number in numbers]
         table = _table(api, listing, numbers, values, "Int64" if kind == "money" else None)
@@ -110,7 +111,7 @@ def _table(
     cells = zip(names, listing.data.cells, strict=True)
     frame = pd.DataFrame({name: [column[number] for number in numbers] for name, column in cells})
     series = pd.Series([values] * len(frame) if isinstance(values, int) else [*values], dtype=dtype or "object")
-    table = Part(frame, series, "sum" if dtype else "count").table()  # rows that contribute 0 count in a rate, too
+    table = Part(frame, series, "sum" if dtype else "count").table()  # a rate also counts rows that contribute 0
     if "transaction_id" not in table:
         return table
     sandbox, wanted = sandbox_of(api), set(table["transaction_id"])

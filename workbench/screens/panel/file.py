@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _MODULES = ("elements", "filter", "engine", "table", "overview", "details", "panel")
-_STATIC, _STATIC_OF_MANY = 200, 30  # rows on a page without JavaScript: with one list, and with several
+_STATIC, _STATIC_OF_MANY = 200, 30  # rows on a page without JavaScript if it has one list, and if it has several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -87,7 +87,7 @@ def _frame_of(of: Any) -> "pd.DataFrame":
     from workbench.analysis.tables.frames import to_frame
     from workbench.analysis.tables.to_file import is_tabular
 
-    of = getattr(of, "drawn", of)  # frame of a chart
+    of = getattr(of, "drawn", of)  # the frame from which the chart was drawn
     frame: pd.DataFrame = of if is_tabular(of) else to_frame(of)
     named = frame.ndim == 1 or any(name is not None for name in frame.index.names)
     return frame.reset_index() if named else frame

@@ -21,12 +21,12 @@ from workbench.service.rendering.text import sentence, status_cell
 
 FIRST = 200
 """Number of rows that a page receives first."""
-_LONGEST = 500  # maximum characters of a cell
-_LARGEST = 2**53  # largest exact integer in JavaScript
-_NUMBERS = ("money", "number", "time", "wall")  # kinds of columns
+_LONGEST = 500  # maximum length of a cell, in characters
+_LARGEST = 2**53  # largest integer that is exact in JavaScript
+_NUMBERS = ("money", "number", "time", "wall")  # kinds of columns that compare as numbers
 _INTEGERS = {int, type(None)}
-_APART = {str, type(None), datetime}  # types of values that equal no value of another type
-_SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, with the number of values that each can encode
+_APART = {str, type(None), datetime}  # a value of one of these types never equals a value of another type
+_SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with the number of values that it can encode
 
 
 class Listing:
@@ -42,7 +42,7 @@ class Listing:
         self._load = load
         self._data: Rows | None = None
         self._version = 0
-        self._sent: tuple[list[int], Rows] | None = None  # mark and rows of the latest update of the page
+        self._sent: tuple[list[int], Rows] | None = None  # mark and rows of the update that the page received last
 
     @property
     def data(self) -> Rows:
@@ -122,7 +122,7 @@ class Listing:
         if isinstance(mark, list) and mark[:1] == [self._version]:
             return self.data
         if self._sent is None or self._sent[0] != mark or self._sent[1].log.number != mark[1]:
-            return None  # rows changed in place since
+            return None  # since then, rows were changed in place
         return self._sent[1]
 
     def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:
@@ -212,7 +212,7 @@ def _counted(cells: Sequence[Any]) -> tuple[Sequence[int], list[Any]]:
     known = defaultdict[Any, int](count().__next__)
     try:
         return array("I", map(known.__getitem__, cells)), [*known]
-    except TypeError:  # lists and other unhashable values
+    except TypeError:  # some values, such as lists, are not hashable
         return _counted([stored(value, "text") for value in cells])
 
 
@@ -264,7 +264,7 @@ def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
     """
     if before.columns != after.columns or not _same_labels(before, after):
         return None
-    count = len(before.ids) if after.ids[: len(before.ids)] == before.ids else 0  # new rows are usually last
+    count = len(before.ids) if after.ids[: len(before.ids)] == before.ids else 0  # new rows usually come last
     former = [*range(count), *map(before.positions.get, after.ids[count:])]
     stay = [(old, new) for new, old in enumerate(former) if old is not None]
     olds, news = [old for old, _ in stay], [new for _, new in stay]

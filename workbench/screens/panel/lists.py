@@ -57,7 +57,7 @@ def _facts(x: object, members: str) -> dict[str, Any]:
     return facts
 
 
-# Sources for kinds that the service cannot list: records of the sandbox, the journal, received events.
+# Sources for kinds that the service cannot list: records of the sandbox, the journal, and received events.
 
 
 def records(api: object, kind: str) -> list[Any]:
@@ -112,7 +112,7 @@ class Labels:
             self._marks[kind], _, ids, *parts = internals(self._sandbox).changed(kind, members, self._marks[kind])
             read |= {key: label for key, label in zip(ids, _labels(members, parts), strict=True) if label}
         if differs := any(self.of.get(key, label) != label for key, label in read.items()):
-            self.of = {**self.of}  # rows read earlier keep their labels
+            self.of = {**self.of}  # rows that were read earlier keep their labels
         self.of |= read
         return differs
 
@@ -184,7 +184,8 @@ def stamp(api: object, name: str = "") -> tuple[Any, ...]:
     if sandbox is not None and name in _MADE_OF:
         return tuple(internals(sandbox).changed(kind)[0] for kind in _MADE_OF[name])
     changes = None if sandbox is None else internals(sandbox).changes()
-    calls = hash(tuple(entry.final_outcome for entry in entries(api)))  # also changed by a resolution
+    # the hash also changes when a person resolves a call
+    calls = hash(tuple(entry.final_outcome for entry in entries(api)))
     return calls, None if inbox is None else last_event(inbox), changes
 
 
@@ -333,7 +334,7 @@ class Transactions:
         cells = _of_books(columns)
         if rows is not None and not is_all and is_labeled and 0 < len(rows.ids) < MOST:
             names = [column.name for column in rows.columns]
-            if not any(any(cells[name]) for name in cells.keys() - names):  # the column had no values
+            if not any(any(cells[name]) for name in cells.keys() - names):  # before, these columns had no values
                 rows.put(cells["id"], [stored_cells(cells[name]) for name in names])
                 return rows
         if not is_all:
@@ -394,7 +395,7 @@ def payment_accounts(api: object) -> Rows:
     gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
     columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
-    if sandbox_of(api) is not None:  # a reset or an undo removes accounts and restores deleted ones
+    if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and restores deleted ones
         held = {key for key, *_ in stored}
         gone = [fact for fact in gone if fact[0] not in held]
         held |= {key for key, *_ in gone}

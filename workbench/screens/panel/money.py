@@ -23,7 +23,7 @@ _STORED = {
 }  # fmt: skip
 """Members of a stored transaction, each with its column in `history.transactions`."""
 _TIMES = ("authorized_at", "posted_at")
-_UNKNOWN = -1  # amount that is not in the source
+_UNKNOWN = -1  # stands for an amount that the source lacks
 Columns = dict[str, NDArray[Any]]
 _CENTS = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents")
 
@@ -153,7 +153,7 @@ class Part:
         )
         settled, begun = posted > 0, np.where(np.isnan(posted_at), authorized_at, posted_at)
         nothing, end = np.zeros(len(amount), "int64"), np.full(len(amount), milliseconds(now))
-        moves = [  # first and last time, net amount, change of the hold
+        moves = [  # first time, last time, net amount, and change of the hold
             (authorized_at, authorized_at, nothing, np.where(settled, amount, held)),
             (posted_at, posted_at, posted, np.where(settled, -amount, 0)),
             (begun, end, -refunded, nothing),

@@ -30,8 +30,8 @@ RANGES: Mapping[str, str] = {
     "custom": "From … to …",
 }
 _zones = cache(available_timezones)
-_TOP = 6  # maximum bars of a chart
-_LINE = 30  # days shown by the line of a tile
+_TOP = 6  # maximum number of bars in a chart
+_LINE = 30  # number of days in the small line of a tile
 
 
 @attrs.frozen(kw_only=True)

@@ -136,7 +136,7 @@ class Rewards(Listing):
         refuse_private_key(user, "userId")
         known = choices(self._api, "user_id")
         users = [known.get(user, user)]
-        if user == ALL:  # in a sandbox, the users in its guide: some have rewards
+        if user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
             sandbox = sandbox_of(self._api)
             guide = {} if sandbox is None else self._api.sandbox.guide()
             users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
@@ -167,8 +167,8 @@ class Panel(Displayed):
         """The figures of the overview."""
         self.filters = Filters()
         """The filters of the overview."""
-        self._history: tuple[str, Any] | None = None  # history of the session, with its stamp
-        self._money: tuple[str, Any] | None = None  # amounts of this history, with the stamp of the last read
+        self._history: tuple[str, Any] | None = None  # stamp and history of the session
+        self._money: tuple[str, Any] | None = None  # stamp of the last read, and amounts of the history
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -189,9 +189,9 @@ class Panel(Displayed):
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self.last_action = LastAction(api)
         self._chosen: tuple[Listing, list[str]] | None = None
-        self._read_at: dict[str, object] = {}  # stamp of the session when each list was read
-        self._seen: set[str] = set()  # displayed lists, which the static HTML includes
-        self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
+        self._read_at: dict[str, object] = {}  # by list, the stamp of the session when the list was read
+        self._seen: set[str] = set()  # names of displayed lists, which the static HTML includes
+        self._lock = threading.RLock()  # the kernel may handle messages in several threads
 
     @property
     def sandbox(self) -> Any:
@@ -327,7 +327,7 @@ class Panel(Displayed):
             name: str(value) for name, value in (asked.get("filters") or {}).items() if hasattr(self.filters, name)
         }
         filters, stamp = attrs.evolve(self.filters, **wanted), self._stamp()
-        filters.days(things.now(self._api))  # refused before anything changes
+        filters.days(things.now(self._api))  # an invalid period raises its error before anything changes
         self.filters = filters
         from workbench.analysis.reports.history import history
         from workbench.screens.panel.money import Money

@@ -15,7 +15,7 @@ class LastAction:
 
     def __init__(self, api: object) -> None:
         self._sandbox = sandbox_of(api)
-        self._saved: tuple[int, str] | None = None  # savepoint and token of an unfinished action
+        self._saved: tuple[int, str] | None = None  # savepoint and token while an action is unfinished
         self.undoable: tuple[int, str] | None = None
         """Savepoint and token of the action, if it can be undone."""
         self.label = ""
@@ -30,10 +30,10 @@ class LastAction:
         if self._sandbox is not None:
             try:
                 self._saved = internals(self._sandbox).savepoint(), actor
-            except BadRequest as error:  # the file is too large
+            except BadRequest as error:  # the file is too large for a savepoint
                 self.refusal = f" Not undoable: {visible(str(error.message), 160)}."
             except WorkbenchError:
-                pass  # the action itself reports this problem if it persists
+                pass  # if the problem persists, the action itself reports it
         with acting(actor):
             yield
 

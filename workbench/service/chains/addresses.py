@@ -1,8 +1,8 @@
-"""Chains by id, and addresses: their family, and checks for mistyped or mispasted ones.
+"""Chains by id, and addresses: chain family, and checks that detect mistyped or mispasted addresses.
 
-Chain ids of Solana and Stellar are the service's own (widely known, not in the interface document); any other id is
-treated as an EVM chain. A checksum detects typing errors; it does not prove that anybody owns the address.
-`checksum_note` states what was checked.
+The service defines the chain ids of Solana and Stellar. They are widely known, but not in the interface document. Any
+other id is treated as an EVM chain. A checksum detects typing errors, but does not prove that somebody owns the
+address. `checksum_note` states what was checked.
 """
 
 import re
@@ -34,7 +34,7 @@ class Family(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Chain:
-    """A chain: the service's id, name and family; `test` is None for an unknown chain."""
+    """A chain with the service's id, name and family. `test` is None for an unknown chain."""
 
     id: int
     name: str
@@ -56,7 +56,7 @@ _KNOWN = {
             True,
         ),  # assumed: chain_numbers, and the assignment of 901 and 902
         (902, "Solana testnet", Family.SOLANA, True),  # assumed
-        (1500, "Stellar", Family.STELLAR, False),  # assumed: not in the document
+        (1500, "Stellar", Family.STELLAR, False),  # assumed: the document does not list this chain
         (1501, "Stellar testnet", Family.STELLAR, True),  # assumed
         (1, "Ethereum", Family.EVM, False),
         (10, "OP Mainnet", Family.EVM, False),
@@ -75,10 +75,11 @@ _KNOWN = {
 
 
 def chain_of(chain_id: int) -> Chain:
-    """Return a chain by its id; an unknown id gives an EVM chain named by its id.
+    """Return the chain with an id. An unknown id gives an EVM chain with the id as its name.
 
     Raises:
-        UsageError: It is not a positive int. True (which equals 1, Ethereum mainnet), text and floats are rejected.
+        UsageError: The id is not a positive int. Text, floats and booleans (True equals 1, Ethereum mainnet) are
+            rejected.
     """
     number = read_unsigned(chain_id, "chainId", bits=64, minimum=1)
     return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
@@ -99,7 +100,7 @@ _ARTICLE = {None: "not a known", Family.EVM: "an EVM", Family.SOLANA: "a Solana"
 
 @attrs.frozen
 class AddressProblem:
-    """One problem of an address; `message` completes a sentence that starts with the address's name.
+    """One problem of an address. `message` completes a sentence that starts with the name of the address's field.
 
     Attributes:
         kind: type, blank, private-key, whitespace, invisible, prefix, name, characters, length, checksum or family.
@@ -113,9 +114,10 @@ class AddressProblem:
 
 
 def address_problems(address: object, chain_id: int | None = None) -> tuple[AddressProblem, ...]:
-    """Return the problems of an address, for a chain if one is given; empty if none was found.
+    """Return the problems of an address, for one chain or for any chain. A valid address gives an empty result.
 
-    Solana addresses, and EVM addresses in a single case, have no checksum, so mistyped characters cannot be detected.
+    Solana addresses, and EVM addresses in a single letter case, have no checksum. Mistyped characters in them cannot be
+    detected.
 
     Raises:
         UsageError: The chain id is not a positive whole number.
@@ -127,7 +129,9 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
 
 
 def _problems(address: object, family: Family | None, taker: str) -> Iterator[_Found]:
-    """Yield the problems of an address in one chain family or in any; `taker` names the recipient of that family."""
+    """Yield the problems of an address in one chain family or in any family. `taker` is the recipient's name in
+    messages.
+    """
     if not isinstance(address, str):
         yield "type", "must be text"
     elif looks_like_private_key(address):
@@ -141,19 +145,19 @@ def _problems(address: object, family: Family | None, taker: str) -> Iterator[_F
 
 
 def require_address(address: object, family: Family, path: str) -> str:
-    """Return an address of a family unchanged, or raise UsageError with its first problem."""
+    """Return a valid address of a family unchanged, or raise UsageError with the first problem."""
     for problem in _problems(address, family, "this field"):
         raise invalid(path, *problem)
     return str(address)
 
 
 def require_evm_address(address: object, path: str) -> str:
-    """Return a valid EVM address with its checksum, or raise UsageError."""
+    """Return a valid EVM address with checksum, or raise UsageError."""
     return eip55(require_address(address, Family.EVM, path))
 
 
 def family_of_address(address: str) -> Family | None:
-    """Return the family whose format an address has, valid or not; None if it has none."""
+    """Return the family whose format an address has, even if the address is invalid, or None for another format."""
     if re.match(r"0x", address, re.IGNORECASE):
         return Family.EVM
     if len(address) in {56, 69} and address[:1].upper() in {"G", "C", "M"}:
@@ -164,13 +168,15 @@ def family_of_address(address: str) -> Family | None:
 
 
 def has_checksum(address: str) -> bool:
-    """Return whether an address carries a checksum: Stellar always, EVM in mixed case, Solana never."""
+    """Return whether an address has a checksum. Stellar addresses always have one, EVM addresses in mixed case, Solana
+    addresses never.
+    """
     family = family_of_address(address)
     return family is Family.STELLAR or (family is Family.EVM and _mixed_case(address))
 
 
 def checksum_note(address: str) -> str:
-    """Describe the checks of a valid address, and their limits."""
+    """Describe the checks that a valid address passed, and the limits of these checks."""
     if has_checksum(address):
         return (
             "its checksum is correct, which rules out nearly every typing error; it does not show whose address it is"
@@ -181,7 +187,9 @@ def checksum_note(address: str) -> str:
 
 
 def is_zero_address(address: str) -> bool:
-    """Return whether an address is all zero bytes. Nobody holds its key, so funds sent there are lost."""
+    """Return whether an address is all zero bytes. Nobody holds the key of such an address, so funds sent to it are
+    lost.
+    """
     family = family_of_address(address)
     if family is Family.EVM:
         return set(address[2:]) == {"0"}
@@ -193,12 +201,14 @@ def is_zero_address(address: str) -> bool:
 
 
 def same_address(a: object, b: object) -> bool:
-    """Return whether two texts are the same address; only EVM addresses may differ in case. False for other types."""
+    """Return whether two texts are the same address. Only EVM addresses may differ in case. Values of other types give
+    False.
+    """
     return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
 
 
 def similar_addresses(a: str, b: str) -> bool:
-    """Return whether two different addresses begin and end alike, which address poisoning relies on."""
+    """Return whether two different addresses have equal first and last characters, as address poisoning relies on."""
     a, b = (_comparable(address).removeprefix("0x") for address in (a, b))
     return a != b and a[:4] == b[:4] and a[-4:] == b[-4:]
 
@@ -212,7 +222,7 @@ def _mixed_case(address: str) -> bool:
 
 
 def _text_problems(address: str) -> Iterator[_Found]:
-    """Yield problems with invisible or misleading characters, before the form is checked."""
+    """Yield problems with invisible or misleading characters, before the address format is checked."""
     if address.isascii() and address.isalnum():
         return
     body = address.strip()

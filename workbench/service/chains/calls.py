@@ -1,9 +1,9 @@
-"""The withdrawal call: its data on EVM chains, and its arguments in the service's `parameters`.
+"""The withdrawal call: call data on EVM chains, and arguments in the service's `parameters`.
 
-assumed: withdrawal_call. The EVM function and its arguments are outside the interface document; version 2 is widely
-seen, version 1 takes the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are
-reported from live calls; the document names only `data` and `salt`. In the only known sample, sender and recipient are
-the same address, so the recipient's position (the fourth argument) is inferred from the EVM call.
+assumed: withdrawal_call. The interface document does not describe the EVM function and its arguments. Version 2 is
+widely seen, and version 1 takes the first seven arguments. `parameters`, and the encoding of salt and signature on each
+chain, are reported from live calls. The document names only `data` and `salt`. In the only known sample, sender and
+recipient are the same address, so the recipient's position (the fourth argument) is inferred from the EVM call.
 """
 
 import base64
@@ -33,7 +33,7 @@ _WORD = 32
 
 
 def selector(signature: str) -> bytes:
-    """Return the first four bytes of a call: the beginning of the function signature's hash."""
+    """Return the first four bytes of the function signature's hash, with which the call data begins."""
     return keccak256(signature.encode())[:4]
 
 
@@ -54,11 +54,10 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
     """Decode the ABI-encoded arguments of a call.
 
     Raises:
-        ValueError: The encoding differs from the result of `abi_encode`.
+        ValueError: The data differs from the canonical encoding that `abi_encode` returns.
     """
     values, _ = _decode(types, memoryview(data))
-    # parts are contiguous, so a wrong offset, length or padding, and a missing end, are detected
-    # here
+    # Parts are contiguous, so re-encoding detects wrong offsets, lengths and padding, and truncation.
     if abi_encode(types, values) != data:
         raise ValueError("not encoded canonically")
     return values
@@ -70,7 +69,8 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
     end = _WORD * len(types)
     for index, kind in enumerate(types):
         word = bytes(data[_WORD * index : _WORD * (index + 1)]).ljust(_WORD)
-        if kind == "bytes" or kind.endswith("[]"):  # the word is the offset, which is compared, not followed
+        # the word is an offset, which re-encoding checks and decoding does not follow
+        if kind == "bytes" or kind.endswith("[]"):
             size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
             if size > len(data):
@@ -122,12 +122,12 @@ class _Withdraw:
 
 @attrs.frozen(kw_only=True)
 class WithdrawCall(_Withdraw):
-    """A withdrawal as decoded from call data. Salts and signatures print masked.
+    """A withdrawal decoded from call data. Salts and signatures are masked in the repr.
 
     Attributes:
-        amount: In native units.
-        expires_at: Unix seconds.
-        direct_transfer: None in version 1, which has no such argument.
+        amount: Amount in the token's native units.
+        expires_at: Expiry in Unix seconds.
+        direct_transfer: None in version 1, which does not take this argument.
     """
 
     version: int
@@ -138,12 +138,12 @@ class WithdrawCall(_Withdraw):
 
 @attrs.frozen(kw_only=True)
 class WithdrawParameters(_Withdraw):
-    """A withdrawal as stated in the service's `parameters`. Salt and signature print masked.
+    """A withdrawal read from the service's `parameters`. Salt and signature are masked in the repr.
 
     Attributes:
-        amount: In native units, even if cents were requested.
-        expires_at: Unix seconds.
-        public_key: On Ed25519 chains, if the answer has it.
+        amount: Amount in the token's native units, even if the request was in cents.
+        expires_at: Expiry in Unix seconds.
+        public_key: Public key on Ed25519 chains, if the answer contains the key.
     """
 
     chain_id: int
@@ -173,11 +173,11 @@ def withdraw_call_data(
 
     Args:
         version: The contract's version, 1 or 2.
-        amount: In the token's native units.
-        expires_at: Unix seconds or an aware datetime, as signed by the service.
-        salt: The service's salt, from its answer; likewise `signature`.
-        admin_salts: Version 2: one for each admin who signed, in the order of `admin_signatures`.
-        direct_transfer: Required by version 2; its meaning depends on the contract.
+        amount: Amount in the token's native units.
+        expires_at: Expiry that the service signed, in Unix seconds or as an aware datetime.
+        salt: The service's salt from its answer. `signature` comes from the answer too.
+        admin_salts: One salt for each admin who signed, in the order of `admin_signatures` (version 2 only).
+        direct_transfer: Argument that version 2 requires. Its meaning depends on the contract.
     """
     values = _exact(Family.EVM, (proxy, asset, amount, recipient, expires_at, salt, signature), _NAMES)
     values[6] = canonical_signature(values[6])
@@ -219,7 +219,7 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
     """Decode the call data of a withdrawal.
 
     Raises:
-        UsageError: It is a different call, or not encoded canonically.
+        UsageError: The data is a different call, or is not encoded canonically.
     """
     refuse_private_key(data, "data")
     if isinstance(data, str):
@@ -243,13 +243,13 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
 
 def _version(version: object) -> int:
     for known in _TYPES:
-        if version == known and not isinstance(version, bool):  # the service sends a JSON number, such as 2.0
+        if version == known and not isinstance(version, bool):  # the service sends a JSON number here, such as 2.0
             return known
     raise invalid("version", "version", "must be 1 or 2; the call of other contract versions is unknown")
 
 
 def write_signature(chain_id: int, signature: bytes) -> str:
-    """Return a signature in the service's format for a chain: EVM 0x hex, Solana base64, Stellar plain hex."""
+    """Return a signature in the service's format: 0x hex on EVM chains, base64 on Solana, plain hex on Stellar."""
     family = family_of(chain_id)
     raw = read_bytes(signature, _SIGNATURE_LENGTH[family], "signature")
     if family is Family.SOLANA:
@@ -263,7 +263,7 @@ def read_signature(chain_id: int, text: BytesLike) -> bytes:
 
 
 def write_salt(salt: bytes) -> str:
-    """Return a salt in the service's format, base64."""
+    """Return a salt in the service's format, which is base64."""
     return base64.b64encode(read_bytes(salt, 32, "salt")).decode()
 
 
@@ -298,13 +298,13 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     """Parse the service's `parameters` into `WithdrawParameters`.
 
     Raises:
-        UsageError: Their number is not seven or eight, or one is invalid.
+        UsageError: The number of parameters is not seven or eight, or a parameter is invalid.
     """
     chain = chain_of(chain_id)
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):
         raise invalid("parameters", "length", "must be a list of " + ", ".join(_NAMES) + " (publicKey optional)")
     given, key = list(parameters[:7]), parameters[7:]
-    for place in (2, 4):  # numbers, also as text
+    for place in (2, 4):  # these two are numbers, which may be given as text
         if isinstance(given[place], str):
             if not _DIGITS.fullmatch(given[place]):
                 raise invalid(f"parameters[{place}]", "pattern", "must be a whole number: digits only")

@@ -1,7 +1,7 @@
-"""Curve arithmetic of signatures on secp256k1 (EVM) and Ed25519 (Solana, Stellar), with pycryptodome.
+"""Curve arithmetic for signatures on secp256k1 (EVM) and Ed25519 (Solana, Stellar), with pycryptodome.
 
-Its versions before 4.4 lack secp256k1, which is then computed in Python. That computation is not constant-time, so only
-throw-away keys sign here.
+Versions of pycryptodome before 4.4 lack secp256k1, which this module then computes in Python. The Python computation is
+not constant-time, so only throw-away keys sign here.
 """
 
 import hmac
@@ -16,13 +16,13 @@ from typing import Any
 ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 HALF = ORDER // 2
 _PRIME = (1 << 256) - (1 << 32) - 977
-_ROOT = (_PRIME + 1) // 4  # exponent of the square root
+_ROOT = (_PRIME + 1) // 4  # exponent with which a square root is computed
 _BASE = (
     0x79BE667E_F9DCBBAC_55A06295_CE870B07_029BFCDB_2DCE28D9_59F2815B_16F81798,
     0x483ADA77_26A3C465_5DA4FBFC_0E1108A8_FD17B448_A6855419_9C47D08F_FB10D4B8,
 )
 _Point = tuple[int, int]
-_Jacobian = tuple[int, int, int]  # x/z² and y/z³; z is 0 for the neutral point
+_Jacobian = tuple[int, int, int]  # stands for the point x/z², y/z³; z is 0 for the neutral element
 _NEUTRAL: _Jacobian = (1, 1, 0)
 _SWITCH = "PYCRYPTODOME_DISABLE_GMP"
 _LOADING = threading.Lock()
@@ -30,9 +30,10 @@ _LOADING = threading.Lock()
 
 @cache
 def _library() -> tuple[ModuleType, Callable[..., Any]]:
-    """Return the module of Ed25519 and the class of points, loaded when first used.
+    """Return the Ed25519 module and the point class, which are loaded on first use.
 
-    The library would run other programs (ldconfig, a compiler) to look for GMP; its built-in integers are enough.
+    To find GMP, the library would run other programs (ldconfig, a compiler). This function makes it use its built-in
+    integers.
     """
     with _LOADING:
         given = os.environ.get(_SWITCH)
@@ -48,18 +49,18 @@ def _library() -> tuple[ModuleType, Callable[..., Any]]:
 
 
 def public_point(secret: bytes) -> _Point | None:
-    """Return the public key of a secp256k1 key; None if the key is out of range."""
+    """Return the public key of a secp256k1 private key, or None if the private key is out of range."""
     number = int.from_bytes(secret)
     return _combined(number, 0, _BASE) if 0 < number < ORDER else None
 
 
 def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
-    """Return r, s and the parity of y of a signature, with the nonce of RFC 6979 and the lower s."""
+    """Return a signature as r, s and the parity of y. The nonce follows RFC 6979, and s is the lower of both values."""
     number = int.from_bytes(digest) % ORDER
     key = int.from_bytes(secret)
     for nonce in _nonces(number, secret):
         point = _combined(nonce, 0, _BASE)
-        assert point is not None  # the nonce is below the order
+        assert point is not None  # the nonce is between 0 and the order, so the product is not the neutral element
         r, y = point
         inverse = pow(nonce, -1, ORDER)
         s = inverse * (number + r * key) % ORDER
@@ -67,13 +68,13 @@ def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
         if s > HALF:
             s = ORDER - s
             is_odd = 1 - is_odd
-        if r < ORDER and s != 0:  # nearly always the first attempt
+        if r < ORDER and s != 0:  # the first attempt nearly always succeeds
             return r, s, is_odd
-    raise AssertionError  # unreachable: another nonce is always available
+    raise AssertionError  # unreachable, because another nonce is always available
 
 
 def recovered(digest: bytes, r: int, s: int, is_odd: int) -> _Point | None:
-    """Return the public key whose holder signed a digest; None if no key fits."""
+    """Return the public key whose holder signed a digest, or None if no key fits."""
     square = pow(r, 3, _PRIME) + 7
     y = pow(square, _ROOT, _PRIME)
     if (y * y - square) % _PRIME:
@@ -86,7 +87,7 @@ def recovered(digest: bytes, r: int, s: int, is_odd: int) -> _Point | None:
 
 
 def _nonces(number: int, secret: bytes) -> Iterator[int]:
-    """Yield the nonces of RFC 6979, which HMAC-SHA256 derives from a reduced digest and a key."""
+    """Yield the nonces of RFC 6979, derived with HMAC-SHA256 from a reduced digest and a key."""
     drawn_from = secret + number.to_bytes(32)
     key = bytes(32)
     value = b"\1" * 32
@@ -103,14 +104,14 @@ def _nonces(number: int, secret: bytes) -> Iterator[int]:
 
 
 def _combined(a: int, b: int, point: _Point) -> _Point | None:
-    """Return a times the base point plus b times another; None for the neutral point."""
+    """Return `a` times the base point plus `b` times another point, or None for the neutral point."""
     _, point_of = _library()
     a %= ORDER
     b %= ORDER
     try:
         base = point_of(*_BASE, curve="secp256k1")
         other = point_of(*point, curve="secp256k1")
-    except ValueError:  # a library release before 4.4 lacks the curve
+    except ValueError:  # libraries before version 4.4 lack the curve
         return in_python(a, b, point)
     total = base * a + other * b
     if total.is_point_at_infinity():
@@ -119,7 +120,9 @@ def _combined(a: int, b: int, point: _Point) -> _Point | None:
 
 
 def in_python(a: int, b: int, point: _Point) -> _Point | None:
-    """Return a times the base point plus b times another, bit by bit of both; None for the neutral point."""
+    """Return `a` times the base point plus `b` times another point, or None for the neutral point. Both factors are
+    processed bit by bit.
+    """
     base: _Jacobian = (*_BASE, 1)
     other: _Jacobian = (*point, 1)
     summands = {
@@ -142,7 +145,7 @@ def in_python(a: int, b: int, point: _Point) -> _Point | None:
 
 
 def _doubled(point: _Jacobian) -> _Jacobian:
-    """Return the double of a point; the neutral point is its own double."""
+    """Return the double of a point. The double of the neutral point is the neutral point."""
     x, y, z = point
     slope = 3 * x * x % _PRIME
     square = 2 * y * y
@@ -155,7 +158,7 @@ def _doubled(point: _Jacobian) -> _Jacobian:
 
 
 def _added(a: _Jacobian, b: _Jacobian) -> _Jacobian:
-    """Return the sum of two points; `run` and `rise` are the differences of their coordinates."""
+    """Return the sum of two points. `run` and `rise` are the differences of their coordinates."""
     x1, y1, z1 = a
     x2, y2, z2 = b
     if z2 == 0:
@@ -170,7 +173,7 @@ def _added(a: _Jacobian, b: _Jacobian) -> _Jacobian:
     right_y = y2 * square1 * z1
     run = (right_x - left_x) % _PRIME
     rise = (right_y - left_y) % _PRIME
-    if run == 0:  # the same point, or its opposite
+    if run == 0:  # the points are equal or opposite
         return _NEUTRAL if rise else _doubled(a)
     run_squared = run * run
     run_cubed = run_squared * run % _PRIME
@@ -193,11 +196,11 @@ _ED_BASE = (
 )
 _EIGHTH = 0x7A03AC92_77FDC74E_C6CC392C_FA53202A_0F67100D_760B3CBA_4FD84D3D_706A17C7
 _SMALL_ORDER = frozenset((0, 1, _ED_PRIME - 1, _EIGHTH, _ED_PRIME - _EIGHTH))
-"""The y of all points of order 1, 2, 4 and 8: with such a public key, anybody can forge signatures."""
+"""y coordinates of all points of order 1, 2, 4 and 8. Anybody can forge signatures for a public key of small order."""
 
 
 def ed25519_public_key(secret: bytes) -> bytes:
-    """Return the 32-byte public key of a 32-byte Ed25519 seed."""
+    """Return the 32-byte public key that belongs to a 32-byte Ed25519 seed."""
     eddsa, _ = _library()
     key = eddsa.import_private_key(secret)
     public: bytes = key.public_key().export_key(format="raw")
@@ -205,7 +208,7 @@ def ed25519_public_key(secret: bytes) -> bytes:
 
 
 def ed25519_signed(message: bytes, secret: bytes) -> bytes:
-    """Return the signature of a 32-byte Ed25519 seed over a message."""
+    """Return the signature over a message with a 32-byte Ed25519 seed."""
     eddsa, _ = _library()
     key = eddsa.import_private_key(secret)
     raw: bytes = eddsa.new(key, "rfc8032").sign(message)
@@ -213,9 +216,9 @@ def ed25519_signed(message: bytes, secret: bytes) -> bytes:
 
 
 def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Return whether a signature is valid: R must match exactly, as in libsodium and Solana.
+    """Return whether a signature is valid. R must match exactly, as in libsodium and Solana.
 
-    The library's own check also takes keys of small order and multiplies by eight, which chains do not.
+    The library's own check also accepts keys of small order and multiplies by eight, but chains do not.
     """
     eddsa, point_of = _library()
     point = signature[:32]
@@ -224,7 +227,7 @@ def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
         return False
     try:
         public = eddsa.import_public_key(key).pointQ
-    except ValueError:  # no point of the curve
+    except ValueError:  # no point of the curve has this encoding
         return False
     hashed = sha512(point + key + message).digest()
     number = int.from_bytes(hashed, "little") % _ED_ORDER
@@ -236,6 +239,6 @@ def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def _is_sound(encoded: bytes) -> bool:
-    """Return whether the encoding of a point is reduced and not of small order."""
+    """Return whether the encoding of a point is reduced and the point is not of small order."""
     y = int.from_bytes(encoded, "little") % (1 << 255)
     return y < _ED_PRIME and y not in _SMALL_ORDER

@@ -1,11 +1,11 @@
-"""EIP-712 typed data and its digest, and the signed message of a withdrawal on EVM chains, Solana and Stellar.
+"""EIP-712 typed data and its digest, and the message that is signed for a withdrawal on EVM chains, Solana and Stellar.
 
-Typed data supports structs, arrays and the atomic types, and is strict: a value that does not fit its type exactly is
-rejected, never padded or truncated. Source: EIP-712.
+Typed data supports structs, arrays and the atomic types. A value that does not fit its type exactly is rejected, never
+padded or truncated. Source: EIP-712.
 
 assumed: withdrawal_admin_message, withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message. The
-signed messages are outside the interface document. The admin's EVM message is widely seen; the service's EVM message
-and the Solana hash are taken from public integration examples. The message signed on Stellar is not public.
+interface document does not describe the signed messages. The admin's EVM message is widely seen. The service's EVM
+message and the Solana hash come from public integration examples. The message signed on Stellar is not public.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ DOMAIN_FIELDS = {
     "salt": "bytes32",
 }
 
-_Types = dict[str, dict[str, str]]  # the types of a struct's members
+_Types = dict[str, dict[str, str]]  # by name of a struct, the types of its members
 
 _ARRAY = re.compile(r"(.+)\[(\d{0,9})\]")
 _ARRAYS = re.compile(r"(?:\[\d{0,9}\])*")
@@ -54,14 +54,14 @@ _MAX_TYPES = 64
 
 
 def digest(typed_data: Mapping[str, Any]) -> bytes:
-    """Return the 32-byte digest of typed data, which a signature covers.
+    """Return the 32-byte digest of typed data, which is what a wallet signs.
 
     Raises:
         UsageError: A member is missing, unknown, or does not fit its type exactly.
     """
     try:
         return _digest(typed_data)
-    except UsageError as error:  # the paths of the error name members of the JSON
+    except UsageError as error:  # the paths in this error name members of the JSON as given
         raise UsageError(error.problems, as_given=True) from None
 
 
@@ -83,7 +83,7 @@ def _digest(typed_data: Mapping[str, Any]) -> bytes:
 
 
 def encode_type(name: str, types: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the EIP-712 encoding of a struct type: the type itself, then referenced types sorted by name."""
+    """Return the EIP-712 encoding of a struct type: first the type itself, then the referenced types sorted by name."""
     structs: set[str] = set()
     waiting = [name]
     while waiting:
@@ -172,9 +172,10 @@ def _hash_struct(name: str, types: _Types, fields: Iterable[bytes]) -> bytes:
 def _encode_number(kind: str, value: object, path: str) -> bytes:
     signed, size = kind[0] == "i", int(kind.lstrip("uint"))
     low, high = (-(1 << size - 1), (1 << size - 1) - 1) if signed else (0, (1 << size) - 1)
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):  # wallets write large numbers as text
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):  # wallets write large numbers as texts
         number = int(value)
-    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):  # wallet libraries write chainId in hexadecimal
+    # wallet libraries write chainId as a hexadecimal text
+    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):
         number = int(value, 16)
     elif not isinstance(value, bool) and hasattr(value, "__index__"):
         number = int(value.__index__())
@@ -201,7 +202,7 @@ def _encode_bytes(kind: str, value: object, path: str) -> bytes:
 
 _ADMIN_FIELDS = {"user": "address", "asset": "address", "amount": "uint256", "recipient": "address", "nonce": "uint256"}
 _SERVICE_FIELDS = {"user": "address", "collateral": "address", **_ADMIN_FIELDS, "expiresAt": "uint256"}
-_SOLANA_CHAIN_ID = 900  # assumed: public examples sign with 900 on the test networks too
+_SOLANA_CHAIN_ID = 900  # assumed: public examples sign with 900 on the test networks as well
 
 
 def withdraw_typed_data(
@@ -210,11 +211,11 @@ def withdraw_typed_data(
     """Return the message that an admin of an EVM contract signs, as JSON values for any wallet.
 
     Args:
-        proxy: The contract's proxyAddress, which verifies the signature.
-        user: The admin who signs.
-        amount: In the token's native units.
-        nonce: The value of the proxy's `adminNonce()`.
-        salt: 32 random bytes chosen by the admin, as bytes, hex or base64; not the service's salt.
+        proxy: The contract's proxyAddress, which is the verifying contract.
+        user: Address of the admin who signs.
+        amount: Amount in the token's native units.
+        nonce: Value of the proxy's `adminNonce()`.
+        salt: 32 random bytes chosen by the admin, as bytes, hex or base64. The service's salt is a different value.
     """
     message = {"user": user, "asset": asset, "amount": amount, "recipient": recipient, "nonce": nonce}
     return _typed_data("Collateral", chain_id, ("proxy", proxy), salt, _ADMIN_FIELDS, message)
@@ -236,13 +237,13 @@ def coordinator_typed_data(
     """Return the message that the service signs for an EVM contract.
 
     Args:
-        controller: The contract's controllerAddress, which verifies the signature.
-        user: The admin the withdrawal was requested for.
+        controller: The contract's controllerAddress, which is the verifying contract.
+        user: Address of the admin for whom the withdrawal was requested.
         collateral: The contract's proxyAddress.
-        amount: In the token's native units.
-        nonce: The value of the proxy's `adminNonce()`.
-        expires_at: Unix seconds, or an aware datetime.
-        salt: The service's salt, from its answer.
+        amount: Amount in the token's native units.
+        nonce: Value of the proxy's `adminNonce()`.
+        expires_at: Expiry in Unix seconds, or as an aware datetime.
+        salt: The service's salt from its answer.
     """
     message = {
         "user": user,
@@ -253,7 +254,7 @@ def coordinator_typed_data(
         "nonce": nonce,
         "expiresAt": read_unix_seconds(expires_at, "expiresAt"),
     }
-    # the verifier is assumed: coordinator_verifying_contract
+    # The verifying contract is assumed: coordinator_verifying_contract
     return _typed_data("Coordinator", chain_id, ("controller", controller), salt, _SERVICE_FIELDS, message)
 
 
@@ -278,7 +279,7 @@ def _typed_data(
     message = {
         field: require_evm_address(values[field], field)
         if kind == "address"
-        # as text: a wallet's JSON loses digits of a number beyond 2**53
+        # Written as text, because JSON parsers of wallets lose digits of numbers beyond 2**53.
         else str(read_unsigned(values[field], field, minimum=1 if field == "amount" else 0))
         for field, kind in fields.items()
     }
@@ -302,9 +303,10 @@ def solana_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the service signs for a Solana contract; arguments as for EVM contracts.
+    """Return the 32 bytes that the service signs for a Solana contract. The arguments are those for EVM contracts.
 
-    EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs.
+    The message is EIP-712 over packed values. Addresses have 32 bytes, and integers are big-endian in the width that
+    Solana programs use.
     assumed: withdrawal_solana_message
     """
     if chain_of(chain_id).family is not Family.SOLANA:
@@ -347,7 +349,7 @@ def stellar_message(
     """
     if chain_of(chain_id).family is not Family.STELLAR:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Stellar chain")
-    # assumed: SHA-256, the hash of Stellar's own networks, over chain, parties, numbers (big-endian as in XDR) and salt
+    # assumed: SHA-256, the hash of Stellar networks, over chain, parties, numbers (big-endian as in XDR) and salt.
     return hashlib.sha256(
         b"Coordinator:Withdraw"
         + chain_id.to_bytes(8)

@@ -1,8 +1,8 @@
-"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), strict parsing of message values, and signatures.
+"""Hashes, text encodings (base58 for Solana, StrKey for Stellar), strict parsing of message values, and signatures.
 
 Text that looks like a private key is rejected before any other parsing, and is never shown, stored or logged. Invalid
-base58 or StrKey raises a plain ValueError. Only the sandbox and its demo wallets sign, with throw-away keys derived
-from a seed; the workbench never asks for a key of a real wallet.
+base58 or StrKey text raises a plain ValueError. Only the sandbox and its teaching wallets sign, with throw-away keys
+derived from a seed. The workbench never asks for the key of a real wallet.
 """
 
 import base64
@@ -21,16 +21,16 @@ from workbench.service.chains.curves import HALF, ORDER, ed25519_public_key
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGIT = {character: value for value, character in enumerate(_ALPHABET)}
-_MAX_BASE58 = 256  # decoding is quadratic; all expected texts are shorter
+_MAX_BASE58 = 256  # in characters, since decoding is quadratic; all expected texts are shorter
 
-# version byte and payload length of G account, C contract, M muxed account, S secret seed
+# version byte and payload length of an account (G), contract (C), muxed account (M) and secret seed (S)
 _STRKEYS = {"G": (6 << 3, 32), "C": (2 << 3, 32), "M": (12 << 3, 40), "S": (18 << 3, 32)}
 _BASE32 = re.compile(r"[A-Z2-7]*")
 
 
 def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 hash (with the original padding, unlike SHA3-256)."""
-    from Crypto.Hash import keccak  # loaded when first used
+    """Return the Keccak-256 hash, which has the original padding, unlike SHA3-256."""
+    from Crypto.Hash import keccak  # imported late, because few calls need it
 
     hashed: bytes = keccak.new(digest_bits=256, data=data).digest()
     return hashed
@@ -40,10 +40,10 @@ EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 def eip55(address: str) -> str:
-    """Return an EVM address with its checksum encoded in letter case (EIP-55).
+    """Return an EVM address in EIP-55 format, whose letter case is the checksum.
 
     Raises:
-        UsageError: It is not 0x and 40 hex digits.
+        UsageError: The address is not 0x and 40 hex digits.
     """
     if not EVM_ADDRESS.fullmatch(address):
         raise UsageError("an EVM address is 0x and 40 hex digits", of="eip55")
@@ -53,7 +53,7 @@ def eip55(address: str) -> str:
 
 
 def base58_encode(data: bytes) -> str:
-    """Encode bytes as base58 (Bitcoin's alphabet, no checksum); each leading zero byte becomes a leading `1`."""
+    """Encode bytes as base58 with Bitcoin's alphabet and no checksum. Each leading zero byte becomes a leading `1`."""
     number = int.from_bytes(data)
     digits = []
     while number:
@@ -93,7 +93,7 @@ def strkey_decode(text: str) -> tuple[str, bytes]:
     """Return the kind and payload of a StrKey.
 
     Raises:
-        ValueError: Wrong kind, length, characters, padding bits or checksum; the message names it.
+        ValueError: Kind, length, characters, padding bits or checksum are wrong. The message says which.
     """
     kind = text[:1]
     if kind not in _STRKEYS:
@@ -119,21 +119,21 @@ _STELLAR_SEED = re.compile(r"S[A-Z2-7]{55}", re.IGNORECASE)
 _EXTENDED_KEY = re.compile(r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}")
 _BASE58_64 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{80,90}")
 _BYTE_LIST = re.compile(r"\[[\d\s,]+\]")
-_WORD = re.compile(r"[a-z]{3,8}", re.IGNORECASE)  # every word of the BIP-39 English list matches
+_WORD = re.compile(r"[a-z]{3,8}", re.IGNORECASE)  # matches every word of the English BIP-39 list
 _PHRASE_LENGTHS = (12, 15, 18, 21, 24)
-_MIN_KEY = 50  # an EVM or Solana address is shorter than any key without spaces
+_MIN_KEY = 50  # shortest private key (other than a recovery phrase); EVM and Solana addresses are shorter
 _MAX_KEY = 4096
 
 
 def invalid(path: str, rule: str, message: str) -> UsageError:
-    """Return the error for one problem with one value."""
+    """Return the error for one problem of one value."""
     return UsageError([Problem(path, rule, message)])
 
 
 def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
     """Parse exactly `length` bytes from bytes, hex with or without 0x, base64, or a list of numbers.
 
-    The length determines the format of a text unambiguously. The error never shows the value.
+    The length of a text determines its format unambiguously. The error never shows the value.
     """
     raw: bytes | None = None
     if isinstance(value, bytes | bytearray | memoryview):
@@ -166,8 +166,8 @@ def _from_text(text: str, length: int) -> bytes | None:
 
 
 def read_unsigned(value: object, path: str, *, bits: int = 256, minimum: int = 0) -> int:
-    """Validate a whole number of at most `bits` bits. NumPy integers are accepted; booleans, floats and text are
-    not.
+    """Validate a whole number of at most `bits` bits. NumPy integers are accepted. Booleans, floats and text are
+    rejected.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise invalid(path, "type", "must be an int")
@@ -180,7 +180,7 @@ def read_unsigned(value: object, path: str, *, bits: int = 256, minimum: int = 0
 
 
 def read_unix_seconds(value: object, path: str) -> int:
-    """Convert an int or an aware datetime to Unix seconds, the unit of contracts."""
+    """Convert an int or an aware datetime to Unix seconds, the unit that contracts use."""
     if isinstance(value, datetime):
         if value.utcoffset() is None:
             raise invalid(path, "type", "has no time zone; times of the service are in UTC")
@@ -194,11 +194,11 @@ def read_unix_seconds(value: object, path: str) -> int:
 def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool:
     """Return whether text looks like a private key, a seed phrase or a secret seed.
 
-    If in doubt the result is True, except for 64 bytes in Solana's format, which may be a public signature: they count
-    as a key only if the second half is the public key of the first.
+    In doubtful cases the result is True. The exception is 64 bytes in Solana's format, which may be a public signature.
+    They count as a private key only if the second half is the public key of the first half.
 
     Args:
-        hash_expected: Whether the field takes 32 public bytes (a salt, a digest), so that 64 hex digits are allowed.
+        hash_expected: Whether the field takes 32 public bytes (a salt or a digest). Then 64 hex digits are allowed.
     """
     if not isinstance(text, str) or len(text) > _MAX_KEY or (len(text) < _MIN_KEY and text.isalnum()):
         return False
@@ -214,7 +214,7 @@ def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool
 
 
 def private_key_problem(text: object, path: str, *, hash_expected: bool = False) -> Problem | None:
-    """Return a problem if text looks like a private key; its message contains no part of the text."""
+    """Return a problem if text looks like a private key. The problem's message contains no part of the text."""
     if not looks_like_private_key(text, hash_expected=hash_expected):
         return None
     return Problem(
@@ -235,7 +235,7 @@ def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) 
 
 
 def _is_seed_phrase(text: str) -> bool:
-    if text.isalnum():  # one word, such as a Stellar address, which is not split at its digits
+    if text.isalnum():  # a single word, such as a Stellar address, is not split at its digits
         return False
     phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
     return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)
@@ -256,17 +256,17 @@ def _is_solana_secret(text: str) -> bool:
 # Signatures: secp256k1 (EVM, recoverable, 65 bytes r, s, v) and Ed25519 (Solana and Stellar, 64 bytes)
 
 ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
-_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}  # parity of y, by v
+_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}  # parity of y, by value of v
 
 
 def recover(digest: bytes, signature: BytesLike) -> str:
     """Return the address (EIP-55) whose key signed a 32-byte digest.
 
-    Any well-formed signature recovers to some address; compare the result with the expected one.
+    Any well-formed signature recovers to some address. Compare the result with the expected address.
 
     Raises:
-        UsageError: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
-            (a second form of each signature, which contracts reject), or no key fits.
+        UsageError: The signature does not have 65 bytes, v is not 0, 1, 27 or 28, r or s is out of range, s is in the
+            upper half of its range (contracts reject this second form of a signature), or no key fits.
     """
     hashed, raw = _digest(digest), canonical_signature(signature)
     r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])
@@ -277,9 +277,9 @@ def recover(digest: bytes, signature: BytesLike) -> str:
 
 
 def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
-    """Validate a signature and return 65 bytes with v 27 or 28; forms that contracts reject raise an error.
+    """Validate a signature, and return 65 bytes with v 27 or 28. Forms that contracts reject raise an error.
 
-    A `SignedMessage` of eth-account is taken for its signature.
+    For a `SignedMessage` of eth-account, its signature is used.
     """
     raw = read_bytes(getattr(signature, "signature", signature), 65, path)
     if raw[64] not in _PARITIES:
@@ -295,8 +295,8 @@ def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
 
 
 def sign(digest: bytes, secret: bytes) -> bytes:
-    """Sign a digest with a throw-away key (sandbox only); return 65 bytes with v 27 or 28."""
-    public_address(secret)  # refuses an invalid key
+    """Sign a digest with a throw-away key (sandbox only), and return 65 bytes with v 27 or 28."""
+    public_address(secret)  # raises an error if the key is invalid
     r, s, is_odd = curves.signed(_digest(digest), secret)
     return r.to_bytes(32) + s.to_bytes(32) + bytes([27 + is_odd])
 
@@ -310,24 +310,25 @@ def public_address(secret: bytes) -> str:
 
 
 def derive_secret(seed: bytes, *labels: str) -> bytes:
-    """Derive a throw-away 32-byte key from a seed and labels, deterministic and valid on every chain."""
+    """Derive a throw-away 32-byte key from a seed and labels. The key is deterministic and valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
     hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
-    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < ORDER)  # nearly always the first
+    # the first attempt nearly always succeeds
+    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < ORDER)
 
 
 def sign_ed25519(message: bytes, secret: bytes) -> bytes:
-    """Sign with a throw-away Ed25519 seed (sandbox only); return 64 bytes."""
+    """Sign a message with a throw-away Ed25519 seed (sandbox only), and return 64 bytes."""
     if len(secret) != 32:
         raise UsageError([Problem("secret", "length", "must be 32 bytes")], of="sign_ed25519")
     return curves.ed25519_signed(message, secret)
 
 
 def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) -> bool:
-    """Return whether a signature is valid; small-order keys and non-canonical signatures never are.
+    """Return whether a signature is valid. Small-order keys and non-canonical signatures are never valid.
 
     Raises:
-        UsageError: The key is not 32 bytes or the signature not 64.
+        UsageError: The key does not have 32 bytes, or the signature does not have 64.
     """
     key = read_bytes(public_key, 32, "publicKey")
     raw = read_bytes(signature, 64, "signature")
@@ -335,13 +336,14 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
 
 
 def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
-    """Return the data of Solana's built-in instruction that verifies an Ed25519 signature; its program is
+    """Return the data of Solana's built-in instruction that verifies an Ed25519 signature. The instruction's program is
     `ED25519_PROGRAM`.
 
-    Count, padding, then the offsets of signature, key and message in this instruction, as Solana documents the program.
+    The data has a count, padding, and the offsets of signature, key and message within the instruction, as Solana
+    documents.
     """
     key, raw = read_bytes(public_key, 32, "publicKey"), read_bytes(signature, 64, "signature")
-    here, start = 0xFFFF, 16  # 0xFFFF: the same instruction
+    here, start = 0xFFFF, 16  # index 0xFFFF refers to the same instruction
     offsets = (start + 32, here, start, here, start + 96, len(message), here)
     return bytes([1, 0]) + b"".join(number.to_bytes(2, "little") for number in offsets) + key + raw + message
 

@@ -1,7 +1,7 @@
 """All assumptions about the service, each with its reason, its confidence, and where to change it.
 
-Assumptions about fields, operations and failures are declared there; this module adds the assumptions about behavior,
-each with its value in both behaviors ("documented", "observed"), and lists all of them.
+Fields, operations and failures declare their own assumptions. This module adds the assumptions about behavior, each
+with its value in the behaviors "documented" and "observed", and lists all assumptions.
 """
 
 import re
@@ -18,14 +18,14 @@ from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import Failure, Operation
 
 STATUS = "4xx"
-"""Placeholder among the values of a setting: the status of the refusal as text, such as "422"."""
+"""Placeholder among a setting's values. It stands for the status of the refusal as text, such as "422"."""
 ANY = "any"
-"""Placeholder among the values of a setting: any value of the same type as the others."""
+"""Placeholder among a setting's values. It stands for any value of the same type as the other values."""
 
 
 @attrs.frozen(kw_only=True)
 class Assumption:
-    """One assumption: id, location, assumed value, reason, confidence, and where to change it."""
+    """One assumption, with id, location, assumed value, reason, confidence, and where to change it."""
 
     id: str
     where: str
@@ -37,16 +37,18 @@ class Assumption:
 
 @attrs.frozen
 class Behavior:
-    """An assumption about the service's behavior. `documented` and `observed` are its values in these behaviors."""
+    """An assumption about the service's behavior. `documented` and `observed` are the setting's values in these
+    behaviors.
+    """
 
     id: str
     where: str
     says: str
     reason: str
     confidence: Confidence = UNCONFIRMED
-    documented: Any = ...  # default: no setting
+    documented: Any = ...  # by default, the assumption has no setting
     observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
-    others: tuple[Any, ...] = ()  # further values; STATUS: a status as text, ANY: any value of the same type
+    others: tuple[Any, ...] = ()  # further allowed values; STATUS allows any status, and ANY any value of the same type
 
     @property
     def settable(self) -> bool:
@@ -80,8 +82,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_unit_default",
             "sign_withdrawal",
-            "an absent unit flag means cents, or native units",
-            "the document says that false means cents, and nothing about absence",
+            "an omitted unit flag means cents, or native units",
+            "the document says that false means cents, but does not describe an omitted flag",
             WIDELY,
             documented="cents",
             others=("native",),
@@ -97,15 +99,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_contract_choice",
             "sign_withdrawal",
             "if several contracts match, the oldest is used, or the newest",
-            "the document does not say which one",
+            "the document does not say which contract is used",
             documented="first",
             others=("last",),
         ),
         Behavior(
             "withdrawal_smallest_amount",
             "sign_withdrawal",
-            "an amount below one unit of the token is 400",
-            "conditions of its error bodies are not shown",
+            "an amount below one unit of the token is refused with 400",
+            "error conditions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -118,7 +120,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_same_again",
             "sign_withdrawal",
-            "the same request gets the same signature while it is valid, or a new one",
+            "while a signature is valid, an equal request gets the same signature, or a new one",
             "the document does not describe the answer to a second request",
             documented="same",
             others=("new",),
@@ -126,8 +128,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_other_while_active",
             "sign_withdrawal",
-            "another request while a signature is valid gets a new one, or 409",
-            "conditions of its error bodies are not shown",
+            "while a signature is valid, a different request gets a new signature, or 409",
+            "error conditions are not shown",
             WIDELY,
             documented="new",
             observed="409",
@@ -136,7 +138,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_lifetime",
             "sign_withdrawal",
-            "a signature is valid for this many seconds",
+            "validity of a signature in seconds",
             "the document shows only expiresAt",
             ONCE,
             documented=600,
@@ -146,8 +148,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_scope",
             "sign_withdrawal",
-            "scope of the one valid signature: the tenant, or the contract",
-            "conditions of its error bodies are not shown",
+            "at most one signature is valid for each tenant, or for each contract",
+            "error conditions are not shown",
             ONCE,
             documented="tenant",
             observed="contract",
@@ -162,36 +164,37 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_service_half",
             "sign_withdrawal",
-            "on EVM chains the service signs its own EIP-712 message, with domain Coordinator, version 2",
+            "on EVM chains the service signs a separate EIP-712 message with the domain name Coordinator and version 2",
             "the document does not show what is signed",
             ONCE,
         ),
         Behavior(
             "coordinator_verifying_contract",
             "sign_withdrawal",
-            "that message is verified by the contract's controllerAddress",
+            "the contract's controllerAddress is the verifying contract of the service's EIP-712 message",
             "seen in one source, which does not name the verifier",
         ),
         Behavior(
             "withdrawal_admin_message",
             "withdrawals",
-            "on EVM chains an admin signs an EIP-712 message, domain Collateral, version 2, verified by the "
-            "contract's proxyAddress, with a salt chosen by the admin, and the proxy's adminNonce()",
+            "on EVM chains the admin signs an EIP-712 message with the domain name Collateral, version 2, the "
+            "contract's proxyAddress as verifying contract and a salt chosen by the admin; its nonce is the proxy's "
+            "adminNonce()",
             "outside the document",
             WIDELY,
         ),
         Behavior(
             "withdrawal_call",
             "withdrawals",
-            "on EVM chains the controllerAddress takes withdrawAsset: ten arguments for contractVersion 2, the first "
-            "seven of them for version 1, which its owner sends",
+            "on EVM chains the controllerAddress accepts withdrawAsset with ten arguments for contractVersion 2; "
+            "version 1 takes the first seven, and its owner sends the call",
             "outside the document",
             WIDELY,
         ),
         Behavior(
             "withdrawal_parameters_order",
             "withdrawals",
-            "parameters are proxy, asset, amount in native units, recipient, end in unix seconds, salt as 32 "
+            "parameters are proxy, asset, amount in native units, recipient, expiry in Unix seconds, salt as 32 "
             "numbers, signature, and on Ed25519 chains the public key",
             "not in the document",
             LIVE,
@@ -199,8 +202,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_solana_message",
             "withdrawals",
-            "on Solana the service signs an EIP-712 message of domain Coordinator over packed values, with the "
-            "nonce, and chain id 900 on every network",
+            "on Solana the service signs an EIP-712 message with the domain name Coordinator over packed values, with "
+            "the nonce, and with chain id 900 on every network",
             "not in the document; public integration examples of the contracts",
             ONCE,
         ),
@@ -208,13 +211,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_stellar_message",
             "withdrawals",
             "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt",
-            "only Ed25519 is reported, not which bytes; verify(message=…) takes a function that returns others",
+            "reports name only Ed25519, not the signed bytes; verify(message=…) takes a function that returns other "
+            "bytes",
         ),
         Behavior(
             "withdrawal_ed25519_transaction",
             "withdrawals",
-            "on Solana and Stellar an admin sends the transaction, whose signature replaces the admin's; it "
-            "carries the parameters, on Solana after the instruction that checks the service's signature",
+            "on Solana and Stellar an admin sends the transaction, without a separate admin signature; it carries the "
+            "parameters, on Solana after the instruction that verifies the service's signature",
             "not in the document; in public examples the program's instruction on Solana is "
             "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "
             "collateral, asset, amount, recipient, expires_at, salt, signature, admin_public_key)",
@@ -235,8 +239,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "recipient_family",
             "sign_withdrawal",
-            "a recipient of another family of chains, or a damaged address, is 400",
-            "conditions of its error bodies are not shown",
+            "a recipient of another chain family, or a damaged address, returns 400",
+            "error conditions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -245,7 +249,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "settle_route",
             "simulations",
             "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization",
-            "the document has no call for it, and refunds need it; public clients call it",
+            "the document has no call that settles, and refunds need a settled transaction; public clients use this "
+            "call",
             LIVE,
             documented=True,
             others=(False,),
@@ -253,7 +258,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "settle_by_clock",
             "simulations",
-            "an authorization settles by itself after this many seconds of sandbox time; None: only by a control",
+            "an authorization settles automatically after this many seconds of sandbox time; None: only a control "
+            "settles it",
             "the document does not state the time",
             documented=None,
             others=(3600, ANY),
@@ -290,7 +296,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "partial_reversal",
             "simulate_reversal",
-            "a partial reversal answers authorized and holds newAmount",
+            "a partial reversal answers with the status authorized, and the hold becomes newAmount",
             "the document gives no status for it",
             documented="authorized",
             others=("reversed", ANY),
@@ -298,7 +304,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "reversal_bounds",
             "simulate_reversal",
-            "newAmount above the hold is 400; equal changes nothing; 0 is a full reversal",
+            "a newAmount above the hold returns 400; an equal amount changes nothing; 0 is a full reversal",
             "not shown",
             documented="400",
             others=(STATUS,),
@@ -316,7 +322,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "event_completion_reason",
             "events",
             "transaction.completed has version 1.1.0 and a completionReason",
-            "the document shows no event of a transaction",
+            "the document shows no transaction event",
             ONCE,
             documented=False,
             observed=True,
@@ -324,7 +330,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_amount_omitted",
             "simulate_refund",
-            "a refund without amount",
+            "a refund without an amount refunds the full amount, or is refused",
             "live services require it",
             LIVE,
             documented="full",
@@ -334,7 +340,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_bounds",
             "simulate_refund",
-            "refunds may repeat until the settled amount is used up, then 400; 0 has no effect",
+            "refunds may repeat until they reach the settled amount; more returns 400; 0 has no effect",
             "not shown",
             documented="400",
             others=(STATUS,),
@@ -342,7 +348,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "settle_bounds",
             "simulations",
-            "a settlement above the hold is 400, or is posted; one below it releases the rest",
+            "a settlement above the hold returns 400, or is posted; a smaller settlement releases the rest",
             "the document has no call that settles, and no bounds for it",
             LIVE,
             documented="400",
@@ -352,16 +358,17 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "wrong_state",
             "simulations",
-            "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing",
-            "error responses of the simulations are not shown",
+            "reversing a settled transaction, or refunding an unsettled one, returns 400 and changes nothing",
+            "simulation errors are not shown",
             documented="400",
             others=(STATUS,),
         ),
         Behavior(
             "card_not_active",
             "simulate_authorization",
-            "a card that is not active is 400 with its id, even if a decline is requested; or a decline",
-            "error responses of the simulations are not shown",
+            "an authorization of an inactive card returns 400 with the card's id, even if it requests a decline; or "
+            "is declined",
+            "simulation errors are not shown",
             WIDELY,
             documented="400",
             others=("declined", STATUS),
@@ -382,7 +389,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "over_limit",
             "simulate_authorization",
             "an authorization above the available credit is declined with this reason; or authorized",
-            "the document says authorized where no decline is requested; live answers decline",
+            "the document says authorized if no decline is requested; live services decline",
             LIVE,
             documented="account_credit_limit_exceeded",
             others=("authorized", ANY),
@@ -391,7 +398,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "currency",
             "simulate_authorization",
             "only USD is supported",
-            "the document shows no list",
+            "the document does not list the supported currencies",
             LIVE,
             documented=("USD",),
             others=(("USD", "EUR"), ANY),
@@ -410,20 +417,20 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "review_seconds",
             "create_user_application",
             "an application stays pending for this many seconds of sandbox time, then is approved",
-            "transitions of statuses are not shown",
+            "status transitions are not shown",
             documented=60,
             others=(5, ANY),
         ),
         Behavior(
             "review_transitions",
             "users",
-            "a review may set any status; setting the present status changes nothing and sends no event",
-            "transitions of statuses are not shown",
+            "a review may set any status; setting the current status changes nothing and sends no event",
+            "status transitions are not shown",
         ),
         Behavior(
             "terms_not_accepted",
             "create_user_application",
-            "without accepted terms an approval becomes tosNotAccepted, or approved",
+            "an approval before the terms are accepted sets tosNotAccepted, or approved",
             "the document describes how this status ends, not how it begins",
             documented="tosNotAccepted",
             others=("approved",),
@@ -431,7 +438,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "initiated_application",
             "create_user_application",
-            "the id of an initiated application belongs to a user who is notStarted, else 409",
+            "an initiated application can be completed only while its user is notStarted, else 409",
             "the initiate endpoint is not shown",
             documented="409",
             others=(STATUS,),
@@ -446,14 +453,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "external_contract",
             "update_user",
             "an external contract counts as collateral on its chain",
-            "the document does not mention it",
+            "the document does not say whether an external contract is collateral",
         ),
         Behavior(
             "status_links",
             "users",
             "needsInformation, needsVerification, tosNotAccepted and notStarted carry a completion link, "
             "needsVerification the deprecated link too",
-            "the document states it only for tosNotAccepted",
+            "the document states the link only for tosNotAccepted",
             documented=("needsInformation", "needsVerification", "tosNotAccepted", "notStarted"),
             others=(("needsVerification",), ANY),
         ),
@@ -497,21 +504,21 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "partial_address",
             "update_user",
-            "a part of an address changes that part, or replaces the address",
-            "the document does not say whether the service merges or replaces it",
+            "a partial address is merged into the stored address, or replaces it",
+            "the document does not say whether the service merges or replaces an address",
             documented="merged",
             others=("replaced",),
         ),
         Behavior(
             "address_country",
             "requests",
-            "an address in a request may carry country",
-            "the document lists it for answers, and omits it for one request",
+            "an address in a request may have the member country",
+            "the document lists country for answers, and omits it for one request",
         ),
         Behavior(
             "owner_reapplies",
             "update_ubo",
-            "a reapplying owner and its company become pending, then are reviewed",
+            "an owner who reapplies and the owner's company become pending, then are reviewed",
             "transitions are not shown",
         ),
         Behavior(
@@ -532,7 +539,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "wallet_required",
             "create_user_application",
-            "a provider-managed tenant's application without a wallet is 400",
+            "a provider-managed tenant's application without a wallet returns 400",
             "error codes of validation failures are not shown",
             documented="400",
             others=(STATUS,),
@@ -540,7 +547,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "duplicate_external_id",
             "create_user_application",
-            "a second use of an external id among the users and companies of a tenant is 409",
+            "an external id that another user or company of the tenant has returns 409",
             "codes of conflicts are not shown",
             documented="409",
             others=("accepted", STATUS),
@@ -557,8 +564,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_cancel_twice",
             "update_dispute",
-            "a second cancel, or evidence on a canceled dispute, is 400",
-            "transitions of disputes are not shown",
+            "a second cancel, or evidence for a canceled dispute, returns 400",
+            "dispute transitions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -573,7 +580,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "evidence_total",
             "update_dispute",
-            "all text evidence of a dispute together has at most 65,535 characters, else 400",
+            "the total text evidence of a dispute has at most 65,535 characters, else 400",
             "the document limits one text, not their sum",
             documented="400",
             others=(STATUS,),
@@ -589,8 +596,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "disputes_closed",
             "update_dispute",
-            "a dispute that was accepted or rejected accepts neither evidence nor a cancel: 400",
-            "transitions of disputes are not shown",
+            "evidence or a cancel for an accepted or rejected dispute returns 400",
+            "dispute transitions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -603,7 +610,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_ids",
             "update_dispute",
-            "ids of disputes are UUIDs in the sandbox; another text is 404, not 400",
+            "the sandbox's dispute ids are UUIDs; any other text returns 404, not 400",
             "fields of the dispute record are not shown",
             documented="404",
             others=(STATUS,),
@@ -612,7 +619,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_order",
             "list_rewards_activity",
-            "sorted by createdAt, newest first, or oldest; hidden rows are removed before paging",
+            "items are sorted by createdAt, newest or oldest first; hidden rows are removed before paging",
             "the order is not shown",
             documented="newest",
             others=("oldest",),
@@ -627,8 +634,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_earning",
             "list_rewards_activity",
-            "a settled purchase earns points by its category, a refund takes them back; they are posted within three "
-            "days and minted within nine more",
+            "a settled purchase earns points by merchant category, and a refund takes points back; points are posted "
+            "within three days and minted within nine more",
             "how points are earned is not shown",
         ),
         Behavior(
@@ -655,15 +662,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_owner_kind",
             "create_payment_account",
-            "userId for tenants with individual teams, companyId for tenants with company teams, else 404",
-            "the document assigns each to a kind of team, and does not describe the answer to the other",
+            "tenants with individual teams use userId, tenants with company teams companyId, else 404",
+            "the document assigns each to a kind of team, but does not show the answer to the wrong one",
             documented="404",
             others=(STATUS,),
         ),
         Behavior(
             "account_defaults",
             "create_payment_account",
-            "omitted members are answered as thirdParty false, rail ach, bankAccountType checking",
+            "answers show omitted members as thirdParty false, rail ach and bankAccountType checking",
             "the document shows these values as observed, not as defaults",
             documented={"thirdParty": False, "rail": "ach", "bankAccountType": "checking"},
             others=({"thirdParty": False, "rail": "wire", "bankAccountType": "checking"}, ANY),
@@ -671,8 +678,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_business_name",
             "create_payment_account",
-            "an individual's account is answered with an empty beneficiaryBusinessName",
-            "the document says that the answer adds it, but not its value",
+            "the answer for an individual's account has an empty beneficiaryBusinessName",
+            "the document says that the answer adds this member, but not its value",
             documented=True,
             others=(False,),
         ),
@@ -707,8 +714,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_error_text",
             "create_payment_account",
-            "an invalid account is answered with Invalid request alone; True adds what is wrong",
-            "the document gives these words, and no example of an invalid account",
+            "the answer to an invalid account has only the message Invalid request; True adds the problems",
+            "the document gives this message, but no example of an invalid account",
             documented=False,
             observed=True,
         ),
@@ -716,23 +723,29 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_body_members",
             "requests",
-            "unknown body members are ignored silently, or refused",
+            "unknown body members are ignored, or refused",
             "reported from live calls",
             WIDELY,
             documented="dropped",
             others=(STATUS,),
         ),
-        Behavior("order_of_checks", "requests", "key, role, body, then the record", "the order is not shown", LIVE),
+        Behavior(
+            "order_of_checks",
+            "requests",
+            ("the service checks the key, then the role, the body and the record"),
+            "the order is not shown",
+            LIVE,
+        ),
         Behavior(
             "roles_elsewhere",
             "requests",
             "operations without a named role need no role",
-            "roles of other endpoints are not shown",
+            "the document does not show the roles of other endpoints",
         ),
         Behavior(
             "validation_errors",
             "requests",
-            "a broken rule is 400 with the usual error body, whose message names each member once",
+            "a broken rule returns 400 with the usual error body, whose message names each member once",
             "codes of validation failures are not shown",
             LIVE,
             documented="400",
@@ -749,7 +762,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "ip_format",
             "requests",
-            "an IP address is one of version 4 or 6 without a zone, else 400",
+            "an IP address is an IPv4 address, or an IPv6 address without a zone, else 400",
             "the document states no format for it",
             documented="400",
             others=("accepted", STATUS),
@@ -758,14 +771,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "id_case",
             "requests",
             "an id is a UUID of 36 characters in any case, else 400; answers have lower case",
-            "the document says uuid, without the accepted spellings",
+            "the document says uuid, but does not list the accepted spellings",
             documented="400",
             others=(STATUS,),
         ),
         Behavior(
             "null_members",
             "requests",
-            "null for a member of a request is 400",
+            "a null member in a request returns 400",
             "the document shows no null in requests",
             documented="400",
             others=("accepted", STATUS),
@@ -773,7 +786,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "duplicate_members",
             "requests",
-            "a duplicate body member or query parameter is refused with 400",
+            "a duplicate body member or query parameter returns 400",
             "not shown",
             documented="400",
             others=(STATUS,),
@@ -782,12 +795,12 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "whole_number_spelling",
             "requests",
             "1250.0 and 1.25e3 are whole numbers",
-            "the document says integer, without the accepted spellings",
+            "the document says integer, but does not list the accepted spellings",
         ),
         Behavior(
             "content_type",
             "requests",
-            "a body of another content type than application/json is 400",
+            "a body with a content type other than application/json returns 400",
             "the document says that bodies are JSON, and does not describe the answer to other types",
             documented="400",
             others=("accepted", STATUS),
@@ -795,7 +808,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "body_size",
             "requests",
-            "a body above 1,000,000 bytes is 400",
+            "a body above 1,000,000 bytes returns 400",
             "body size limits are not shown",
             documented="400",
             others=(STATUS,),
@@ -803,7 +816,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "empty_body",
             "requests",
-            "a missing body is an empty object, or 400 for simulations; the body of a GET or DELETE is ignored",
+            "a missing body counts as an empty object, or returns 400 for simulations; GET and DELETE bodies are "
+            "ignored",
             "the document does not say what an absent body means",
             LIVE,
             documented="object",
@@ -813,7 +827,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_paths",
             "requests",
-            "an unknown path is 404, another method 405 with Allow",
+            "an unknown path returns 404, an unsupported method 405 with Allow",
             "paths beyond the document are not shown",
             documented="404",
             others=(STATUS,),
@@ -821,19 +835,20 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "team_not_found",
             "requests",
-            "every operation answers 404 Team not found if the tenant of the key was deleted",
-            "the document shows it for two operations",
+            "every operation answers 404 Team not found if the key's tenant was deleted",
+            "the document shows this answer for two operations",
         ),
         Behavior(
             "production_order",
             "requests",
-            "a simulation in production is 404 before its role and body are checked",
+            "a simulation in production returns 404 before role and body are checked",
             "the order is not shown",
         ),
         Behavior(
             "rate_limits",
             "requests",
-            "no limits, unless a fault is set; X-RateLimit headers and 429 with Retry-After are understood",
+            "the sandbox has no limits, unless a fault rule adds them; the client reads X-RateLimit headers and 429 "
+            "with Retry-After",
             "rate limits are not shown",
             ONCE,
         ),
@@ -847,8 +862,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "success_codes",
             "requests",
-            "any 2xx, with or without a body, is a success; the sandbox answers the documented one, or those "
-            "listed here",
+            "any 2xx, with or without a body, is a success; the sandbox answers with the documented status, or with a "
+            "status listed here",
             "the document does not show all success codes",
             documented={},
             others=({"create_payment_account": 201}, ANY),
@@ -865,9 +880,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "idempotency_keys",
             "requests",
-            "a write with the Idempotency-Key of one in the last 24 hours gets the same response, "
-            "with Idempotency-Cached: true; a different write gets 409",
-            "none is documented; some public pages describe it",
+            "a write that repeats an Idempotency-Key of the last 24 hours gets the stored response, with "
+            "Idempotency-Cached: true; a different write gets 409",
+            "no idempotency key is documented; some public pages describe it",
             ONCE,
             documented=False,
             observed=True,
@@ -875,8 +890,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rate_limit",
             "requests",
-            "requests a minute for each key, stated in X-RateLimit headers; 429 with Retry-After above it; None: no "
-            "limit",
+            "maximum requests per minute for each key, stated in X-RateLimit headers; further requests get 429 with "
+            "Retry-After; None: no limit",
             "rate limits are not shown",
             ONCE,
             documented=None,
@@ -886,8 +901,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "payment_routes",
             "requests",
-            "GET /payment-routes and its alias /automations answer an empty list, or an object whose paymentRoutes is "
-            "one; the alias sends the header Deprecation",
+            "GET /payment-routes and its alias /automations answer with an empty list, or with an object whose "
+            "paymentRoutes is an empty list; the alias sends the header Deprecation",
             "the endpoints are not shown; two of three known consumers read an object",
             documented="list",
             others=("object",),
@@ -895,14 +910,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "lengths_elsewhere",
             "requests",
-            "a text without a limit in the document may be of any length, also empty",
+            "a text without a limit in the document may have any length, or be empty",
             "maximum lengths of other fields are not shown",
         ),
         Behavior(
             "whole_numbers",
             "requests",
-            "a whole number above 2^53 - 1 is 400",
-            "limits of whole numbers are not shown; JSON readers agree up to there",
+            "a whole number above 2^53 - 1 returns 400",
+            "limits of whole numbers are not shown; JSON readers agree up to 2^53 - 1",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -916,15 +931,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "chain_numbers",
             "contracts",
-            "Solana is 900 (tests 901, 902), Stellar 1500 (test 1501)",
+            "Solana has the chain id 900 (test networks 901 and 902), Stellar 1500 (test network 1501)",
             "the document does not list chain ids",
             WIDELY,
         ),
         Behavior(
             "stellar_contracts",
             "contracts",
-            "contracts on Stellar, whose addresses the wallet pattern refuses, are listed",
-            "the document's pattern of addresses refuses them; live answers carry them",
+            "the list includes Stellar contracts, whose addresses do not match the document's wallet pattern",
+            "Stellar addresses do not match the document's pattern; live answers contain them",
             LIVE,
             documented=False,
             observed=True,
@@ -933,9 +948,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "transaction_events",
             "events",
-            "transaction.requested (unless False) and .created for an authorization, .updated for a reversal, "
-            ".completed for settlement, refund and full reversal",
-            "the kinds of transaction events are not shown",
+            "an authorization sends transaction.requested (unless False) and .created, a reversal .updated, a "
+            "settlement, refund or full reversal .completed",
+            "the document does not show the kinds of transaction events",
             WIDELY,
             documented=True,
             others=(False,),
@@ -945,7 +960,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "a declined authorization sends transaction.requested with pending (unless False), then "
             "transaction.created with declined",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             WIDELY,
             documented=True,
             others=(False,),
@@ -953,15 +968,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_events",
             "events",
-            "a refund sends transaction.completed with a negative amount, and authorizedAmount equal to it",
-            "the events of transactions are not shown",
+            "a refund sends transaction.completed with a negative amount and an equal authorizedAmount",
+            "transaction events are not shown",
             WIDELY,
         ),
         Behavior(
             "refund_event_id",
             "events",
             "the events of a refund have a separate id; or the id of the refunded transaction",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             LIVE,
             documented="own",
             others=("transaction",),
@@ -969,9 +984,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_created",
             "events",
-            "a refund also sends transaction.created before transaction.completed; without it, a ledger that adds only "
-            "created amounts, their updates and the additions of completions misses refunds",
-            "the events of transactions are not shown",
+            "a refund also sends transaction.created before transaction.completed; without transaction.created, a "
+            "ledger that adds only created amounts, their updates and the additions of completions misses refunds",
+            "transaction events are not shown",
             LIVE,
             documented=True,
             others=(False,),
@@ -988,9 +1003,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_authorized_amount",
             "events",
-            "authorizedAmount of a completed transaction is the hold before it, reduced by reversals; or the "
-            "original amount",
-            "the events of transactions are not shown; sources disagree",
+            "authorizedAmount of a completed transaction is the hold before the completion, reduced by reversals; or "
+            "the original amount",
+            "transaction events are not shown; sources disagree",
             LIVE,
             documented="reduced",
             others=("original",),
@@ -1000,13 +1015,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and "
             "localAmount as amount",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
         ),
         Behavior(
             "merchant_padding",
             "events",
             "merchant texts are padded with blanks: a name to 25 characters, a city to 13",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             LIVE,
             documented=False,
             observed=True,
@@ -1014,8 +1029,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "user_terms_shown",
             "users",
-            "the answer of a user carries isTermsOfServiceAccepted",
-            "the document's table has it only in events",
+            "the answer with a user has the member isTermsOfServiceAccepted",
+            "the document's table has this member only in events",
             WIDELY,
             documented=False,
             observed=True,
@@ -1031,22 +1046,22 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "deposits",
             "events",
-            "deposits are made by a control; one of 2.00 USD or more sends no event",
-            "the document describes only smaller ones",
+            "a control creates deposits; a deposit of 2.00 USD or more sends no event",
+            "the document describes only smaller deposits",
         ),
         Behavior(
             "card_events",
             "events",
-            "card.updated on a change of a card",
+            "a change of a card sends card.updated",
             "fields of the card record are not shown",
             WIDELY,
         ),
         Behavior(
             "event_version",
             "events",
-            "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0; or one text in "
-            "all events",
-            "the document shows each release, but not the field in both; set it to simulate a release",
+            "version is 1.1.0 if statusChangeReason or completionReason is present, else 1.0.0; or one text in all "
+            "events",
+            "the document shows each release, but not the field in both; set a text to simulate a release",
             documented=None,
             others=("2.0.0", ANY),
         ),
@@ -1060,14 +1075,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_signing",
             "events",
-            "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated",
+            "the header Signature is the HMAC-SHA256 of the raw body in hex; Secondary-Signature is sent while a key "
+            "is rotated",
             "signing of deliveries is not shown",
             WIDELY,
         ),
         Behavior(
             "event_retries",
             "events",
-            "15 attempts, the first retry after 2.5 s, tripling each time, at most a day",
+            "15 attempts; the first retry comes after 2.5 s, and each delay triples, to at most a day",
             "delivery retries are not shown",
             ONCE,
             documented=(15, 2.5, 3, 86400),
@@ -1084,7 +1100,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_ids",
             "events",
-            "the envelope id is the same for all retries, or new for each",
+            "the envelope id is the same for all retries, or new for each retry",
             "not shown",
             ONCE,
             documented="same",
@@ -1100,11 +1116,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_accepted",
             "events",
-            "a missing response, or any but 2xx, is a failed delivery",
+            "a missing response, or a status other than 2xx, is a failed delivery attempt",
             "delivery retries are not shown",
             ONCE,
         ),
-        Behavior("event_gone", "events", "a response 410 disables the endpoint", "delivery retries are not shown"),
+        Behavior(
+            "event_gone", "events", ("the response status 410 disables the endpoint"), "delivery retries are not shown"
+        ),
         Behavior(
             "event_order",
             "events",
@@ -1114,9 +1132,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "reversal_events",
             "events",
-            "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount "
-            "negative",
-            "the events of transactions are not shown",
+            "a reversal sends transaction.updated with the status reversed, the new total as amount, and a negative "
+            "authorizationUpdateAmount",
+            "transaction events are not shown",
             WIDELY,
             documented="reversed",
             others=("pending", ANY),
@@ -1124,8 +1142,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_declined_reason",
             "events",
-            "declinedReason is in lower-case words (card locked), or the code used in answers (card_locked)",
-            "the events of transactions are not shown",
+            "declinedReason has lower-case words (card locked), or the code used in answers (card_locked)",
+            "transaction events are not shown",
             WIDELY,
             documented="words",
             others=("code",),
@@ -1150,12 +1168,12 @@ BEHAVIORS: Mapping[str, Behavior] = {
             documented={},
             others=({"update_user": {"tier": "text"}}, ANY),
         ),
-        # announced or possible changes to rehearse
+        # changes that were announced or are possible, for rehearsals
         Behavior(
             "deprecated_alias",
             "versioning",
             "GET /automations is served until it is set to False",
-            "it will be removed in a future release, which is not dated",
+            "the alias will be removed in a future release, which has no date",
             documented=True,
             others=(False,),
         ),
@@ -1170,7 +1188,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_values",
             "versioning",
-            'enumerations have the words of the document; members listed here, such as ["status"], have the value '
+            'enumerations have the document\'s values; members listed here, such as ["status"], have the value '
             "addedLater instead",
             "a later release may add values",
             documented=(),
@@ -1179,7 +1197,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "null_values",
             "versioning",
-            "members of answers and events have a value or are left out; members listed here, such as "
+            "members of answers and events have a value or are omitted; members listed here, such as "
             '["declinedReason"], are null instead',
             "a later release may write null",
             documented=(),
@@ -1188,7 +1206,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "reversed_lists",
             "versioning",
-            "lists of records in answers and events keep their order; True reverses each of them",
+            "lists of records in answers and events keep their order; True reverses each list",
             "a later release may use another order",
             documented=False,
             others=(True,),
@@ -1196,8 +1214,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "tightened_roles",
             "versioning",
-            'operations need the roles of the document; {"list_contracts": "newRole"} makes one require a role '
-            "that no key has",
+            'operations need the document\'s roles; {"list_contracts": "newRole"} makes an operation require a '
+            "role that no key has",
             "a later release may require more roles",
             documented={},
             others=({"list_contracts": "newRole"}, ANY),
@@ -1232,7 +1250,7 @@ _CHANGES = {
     "meaning": "not settable; the value is not converted",
     "event": "not settable; members of other names are kept in extra",
 }
-"""Where to change an assumption about a member, by its aspect."""
+"""Where to change an assumption about a member, by aspect of the member."""
 
 
 def failure_id(operation: Operation[..., Any], failure: Failure) -> str:
@@ -1241,7 +1259,9 @@ def failure_id(operation: Operation[..., Any], failure: Failure) -> str:
 
 
 def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
-    """Yield possible assumptions: id, location, assumed value, reason if it is one, and where to change it."""
+    """Yield candidates for assumptions: id, location, assumed value, reason (only if it is an assumption), and where to
+    change it.
+    """
     for operation in table.OPERATIONS.values():
         where, value = f"{operation.method} {operation.path}", f"{operation.success}, and the body of the answer"
         yield operation.name, where, value, operation.assumed, "not settable; the client reads any 2xx"

@@ -12,7 +12,7 @@ __all__ = [
     "IssuingContract",
     "WithdrawalSignature",
 ]
-"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
+"""Names that `workbench.records` exports from this module: answers, event bodies, and their enums."""
 
 
 @record
@@ -22,7 +22,7 @@ class ListContracts:
 
 @record
 class Token(Answer):
-    """A token that a contract accepts. Source: Resources, "IssuingContract", token entry."""
+    """A token that a collateral contract accepts. Source: Resources, "IssuingContract", token entry."""
 
     address: str = about("Address of the token", WALLET)
     balance: str | None = about(
@@ -147,7 +147,7 @@ class Signature(Answer):
 class WithdrawalSignature(Answer):
     """Result of a signature request. Source: Resources, "Withdrawal signature result".
 
-    Undocumented members carry parts of the signature, so `extra` counts as secret here.
+    Undocumented members contain parts of the signature, so `extra` is secret in this record.
     """
 
     status: SignatureStatus | str = about("`ready` when the signature is available", needed=False, default="")

@@ -1,7 +1,7 @@
-"""Conversion between records and the wire: a cattrs converter with hooks generated from the declarations.
+"""Conversion between records and wire values, with a cattrs converter whose hooks are generated from the declarations.
 
-Answers are structured tolerantly: a member may be missing, unknown, null or outside its rule; only a value of the wrong
-type makes an answer unreadable. Requests are structured strictly: null is not a value, and undocumented members are
+Answers are structured tolerantly. A member may be missing, unknown, null or outside its rule, and only a value of the
+wrong type makes an answer unreadable. Requests are structured strictly. Null values and undocumented members are
 problems.
 """
 
@@ -41,23 +41,23 @@ T = TypeVar("T")
 MAX_BODY = 4_000_000
 """Maximum size of a request file in bytes."""
 Hook = Callable[..., Any]
-"""Function that structures a value as a class; takes both."""
+"""Function that takes a value and a class, and structures the value as the class."""
 Names = Mapping[str, str]
-"""Wire names that differ from the declared ones, such as `simulate_authorization.decline_reason`."""
+"""Wire names that differ from the declared names, by key such as `simulate_authorization.decline_reason`."""
 
 
 class Converter(cattrs.Converter):
-    """A `cattrs.Converter` for records, with the wire names of a profile; get it from `converter()`.
+    """A `cattrs.Converter` for records, with the wire names of a profile. The function `converter()` returns it.
 
-    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. Types composed of records
-    and standard types work too, such as `structure(raw, list[User])`. Members use the hook of their type: after
-    `register_structure_hook(Decimal, …)` it reads the decimals of all records.
+    `structure(raw, cls)` reads wire members as a record, and `unstructure(record)` writes a record as wire members.
+    Types composed of records and standard types work too, such as `structure(raw, list[User])`. Members use the hook of
+    their type. A hook from `register_structure_hook(Decimal, …)` therefore reads the decimals of all records.
     """
 
     def __init__(self, names: Names) -> None:
         super().__init__()
         self.names = dict(names)
-        self._ours: set[Any] = set()  # hooks registered here; all others are the user's
+        self._ours: set[Any] = set()  # hooks that this converter registered; all others are the user's
         for cls, kind in _SCALARS.items():
             self.register_structure_hook(cls, self._our(partial(_read_scalar, kind)))
         self.register_structure_hook_factory(is_record, self._record_hook)
@@ -75,13 +75,14 @@ class Converter(cattrs.Converter):
         """Return wire members as a record, or as any type composed of records and standard types.
 
         Raises:
-            Unreadable: A value has the wrong type; `problems` lists the first hundred.
+            Unreadable: A value has the wrong type. `problems` lists the first hundred problems.
         """
         try:
             return super().structure(obj, cl)
         except (Unreadable, cattrs.BaseValidationError) as error:
             problems = first_problems(_problems(error, ""))
-        raise Unreadable(problems) from None  # outside the handler: the frames of the error contain the values
+        # raised outside the handler, since the frames of the caught error contain the values
+        raise Unreadable(problems) from None
 
     # reading
 
@@ -103,9 +104,9 @@ class Converter(cattrs.Converter):
         """Return a function that reads an object as a record.
 
         Args:
-            strict: Report nulls and unknown members as problems, as for a request, and keep a value of the wrong type,
-                which breaks a rule. Otherwise treat nulls as missing, keep unknown members in `extra`, and list unusual
-                values in `marks`.
+            strict: Whether to read a request: report nulls and unknown members as problems, and keep values of the
+                wrong type so that their rule reports them. Otherwise nulls count as missing, `extra` has the unknown
+                members, and `marks` lists unusual values.
         """
         fields = []
         for member in members(cls):
@@ -114,9 +115,11 @@ class Converter(cattrs.Converter):
                 absent = FULL
             elif not strict and isinstance(kind, walk.Array):
                 absent = ()
-            stays = strict and not isinstance(kind, walk.Nested)  # keep a value of a wrong type; it breaks a rule
+            # keep a value of the wrong type, so that its rule reports it
+            stays = strict and not isinstance(kind, walk.Nested)
             usual, read_value = self._value_reader(kind, strict)
-            missed = not strict and isinstance(kind, walk.Array) and member.about.needed  # `()` would hide an absence
+            # the default `()` would hide that the list is missing
+            missed = not strict and isinstance(kind, walk.Array) and member.about.needed
             fields.append(
                 (
                     getattr(cls, member.name).__set__,
@@ -129,13 +132,13 @@ class Converter(cattrs.Converter):
                 )
             )
         known = frozenset(wire for _, wire, *_ in fields)
-        is_answer = issubclass(cls, Answer)  # may occur in a request, as an address does
+        is_answer = issubclass(cls, Answer)  # such a record may also occur in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
 
         def read(raw: object, _: object = None) -> Any:
             if not isinstance(raw, (dict, Mapping)):
                 raise mismatch("must be an object")
-            record = new(cls)  # filling its slots takes half the time of its constructor
+            record = new(cls)  # filling the slots directly takes half the time of the constructor
             problems: list[Problem] = []
             marks: list[Problem] = []
             get = raw.get
@@ -147,7 +150,8 @@ class Converter(cattrs.Converter):
                 if value is None:
                     value = absent
                     if strict and wire in raw:
-                        problems.append(Problem(wire, "type", "must not be null"))  # assumed: null_members
+                        # null is reported. assumed: null_members
+                        problems.append(Problem(wire, "type", "must not be null"))
                     if missed:
                         marks.append(Problem(wire, "required", "is missing"))
                 else:
@@ -179,7 +183,7 @@ class Converter(cattrs.Converter):
         return read
 
     def _value_reader(self, kind: Kind, strict: bool) -> tuple[type[Any] | None, Reader]:
-        """Return the class of values that need no conversion, and the reader of all others: the hook of their type."""
+        """Return the class of values that need no conversion, and the hook that reads all other values of the type."""
         match kind:
             case walk.Array(of=inner):
                 return None, array_reader(self._value_reader(inner, strict)[1])
@@ -195,7 +199,7 @@ class Converter(cattrs.Converter):
         return _USUAL.get(type(kind)), choice_reader(cls) if isinstance(kind, walk.Choice) else READERS[kind]
 
     def _with_body(self, event: Event) -> Event:
-        """Return an event with its body as a record, if its kind is known and the body matches."""
+        """Return an event. If its kind is known and the body matches, the body is a record."""
         kind = EVENT_KINDS.get(f"{event.resource}.{event.action}")
         if kind is not None and isinstance(event.body, Mapping):
             body: Any = event.body
@@ -203,7 +207,7 @@ class Converter(cattrs.Converter):
                 object.__setattr__(event, "body", self.structure(body, kind.body))
             except Unreadable as error:
                 object.__setattr__(event, "marks", (*event.marks, *error.inside("body")))
-                with suppress(Unreadable):  # the other members are still read
+                with suppress(Unreadable):  # the other members are read without it
                     paths = [problem.path for problem in error.problems]
                     readable = _without_odd(body, paths, partial(self._is_readable, cls=kind.body))
                     object.__setattr__(event, "body", self.structure(readable, kind.body))
@@ -217,10 +221,10 @@ class Converter(cattrs.Converter):
         return True
 
     def read_answer(self, operation: Operation[..., Any], raw: Any) -> Any:
-        """Return the wire body of an operation's answer as records; no body gives an empty record or list.
+        """Return the wire body of an operation's answer as records. A missing body gives an empty record or list.
 
         Raises:
-            Unreadable: It has an unexpected structure, or none of the documented members.
+            Unreadable: The body has an unexpected structure, or none of the documented members.
         """
         if raw is None:
             return self.structure([] if operation.many else {}, operation.returns)
@@ -255,7 +259,7 @@ class Converter(cattrs.Converter):
         return write
 
     def kind_writer(self, kind: Kind, extra: bool) -> Callable[[Any], Any] | None:
-        """Return a function that writes a value of a kind; None if the value is written unchanged."""
+        """Return a function that writes a value of a kind, or None if values are written unchanged."""
         match kind:
             case walk.Nested(of=cls):
                 write_record = self._writer(cls, extra)
@@ -276,9 +280,9 @@ class Converter(cattrs.Converter):
     # requests
 
     def write_request(self, operation: Operation[..., Any], request: object) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return a request as its path parameters, and the members of its query or body.
+        """Return the path parameters of a request, and the members of its query or body.
 
-        An address taken from an answer is sent without its `extra`; only documented members are sent.
+        Only documented members are sent. An address from an answer is sent without its `extra`.
         """
         return written(operation, checks.survey(request, self))
 
@@ -293,12 +297,12 @@ class Converter(cattrs.Converter):
         """Return wire members as the request of an operation, as a service does.
 
         Args:
-            body: The wire object; for operations with a query, its members as text if `from_query`.
+            body: The wire object. With `from_query`, members are texts from the query.
             path: The path parameters by wire name.
 
         Returns:
-            The request (its members may break rules; see `checks.problems`), the problems of its types, and the paths
-            of undocumented members. Members with either are omitted from the request.
+            The request, the type problems, and the paths of undocumented members. Members with a type problem and
+            undocumented members are omitted from the request. Other members may break rules (see `checks.problems`).
         """
         if not isinstance(body, Mapping):
             return None, (Problem("", "type", "must be an object"),), ()
@@ -320,13 +324,13 @@ class Converter(cattrs.Converter):
         )
 
     def read_file(self, operation: Operation[..., Any], data: bytes, name: str) -> tuple[Any, Mapping[str, Any]]:
-        """Return the request in a file of JSON, and the wire members that it has.
+        """Return the request from a JSON file, and the wire members that the file contains.
 
         Args:
             name: Name of the file, for messages.
 
         Raises:
-            InvalidRequest: It is not JSON, has undocumented members, or members of another type.
+            InvalidRequest: The file is not JSON, has undocumented members, or has members of the wrong type.
         """
         try:
             raw = strict_json.loads(data)
@@ -344,7 +348,9 @@ class Converter(cattrs.Converter):
         return request, raw
 
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert the texts of a query to JSON values; unconvertible text stays and breaks a rule."""
+        """Convert the texts of a query to JSON values. Text that cannot be converted is kept, so that a rule reports
+        it.
+        """
         parsed = dict(raw)
         for member in members(cls):
             wire = self.wire_name(cls, member)
@@ -358,14 +364,14 @@ class Converter(cattrs.Converter):
             ):
                 parsed[wire] = int(text)
             elif text is None and member.required and member.about.otherwise is not None:
-                parsed[wire] = member.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
+                parsed[wire] = member.about.otherwise  # assumed: withdrawal_unit_default
         return parsed
 
 
 def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Callable[[Any], bool]) -> Any:
-    """Return an object without the members at some paths, or with the values that they spell.
+    """Return an object without the members at some paths, or with converted values at these paths.
 
-    A number is read as text, and a text as the integer, true or false that it spells.
+    A number becomes text. Text that spells an integer, true or false becomes this value.
     """
     body, removed = copy.deepcopy(dict(body)), []
     for path in paths:
@@ -388,7 +394,7 @@ def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Cal
 
 
 def _problems(error: BaseException, path: str) -> Iterator[Problem]:
-    """Yield the problems of an error of this package or of cattrs, each with its wire path."""
+    """Yield the problems that an error of this package or of cattrs reports, each with its wire path."""
     if isinstance(error, Unreadable):
         yield from error.inside(path)
     elif isinstance(error, cattrs.BaseValidationError):
@@ -406,7 +412,7 @@ _USUAL: Mapping[type[Kind], type[Any]] = {
     walk.Boolean: bool,
     walk.Untyped: strict_json.JsonObject,
 }
-"""Class of the usual values of each kind, which need no conversion."""
+"""Class of each kind's usual values, which need no conversion."""
 _SCALARS: Mapping[Any, Kind] = {
     str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),
     datetime: walk.DateTime(), date: walk.Date(),
@@ -414,11 +420,11 @@ _SCALARS: Mapping[Any, Kind] = {
 
 
 _TYPES: Mapping[type[Kind], type[Any]] = {type(kind): cls for cls, kind in _SCALARS.items()}
-"""Type whose hook reads the values of a kind."""
+"""Type whose registered hook reads the values of a kind."""
 
 
 def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
-    """Return a reader that uses a hook registered by the user; its errors make the value unreadable."""
+    """Return a reader that uses a hook registered by the user. An error of the hook makes the value unreadable."""
 
     def read(value: object) -> Any:
         try:
@@ -435,7 +441,7 @@ def _read_scalar(kind: Kind, value: object, _: object) -> Any:
 
 
 def written(operation: Operation[..., Any], seen: checks.Survey) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return a surveyed request as its path parameters, and the members of its query or body."""
+    """Return the path parameters of a surveyed request, and the members of its query or body."""
     body = dict(seen.body)
     path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
     return path, body
@@ -443,7 +449,7 @@ def written(operation: Operation[..., Any], seen: checks.Survey) -> tuple[dict[s
 
 @cache
 def placeholders(path: str) -> tuple[str, ...]:
-    """Return the names in braces of a path template."""
+    """Return the parameter names of a path template."""
     return tuple(re.findall(r"\{(\w+)\}", path))
 
 
@@ -453,5 +459,5 @@ def _converter(names: frozenset[tuple[str, str]]) -> Converter:
 
 
 def converter(names: Names | None = None) -> Converter:
-    """Return the converter for wire names; equal names share one converter."""
+    """Return the converter for wire names. Equal wire names share one converter."""
     return _converter(frozenset((names or {}).items()))

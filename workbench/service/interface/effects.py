@@ -1,7 +1,7 @@
-"""Calls with an effect: their line in the journal, their confirmation, and the events that no other call causes.
+"""Calls with an effect: journal label, confirmation text, and the events that only this call causes.
 
-Each operation with an effect has one `Effect`. Labels and confirmations read the request record. Traces read what the
-journal stores of a call, which is masked, and the bodies of events.
+Each operation with an effect has one `Effect`. Labels and confirmations are made from the request record. Traces read
+event bodies and the journal's masked data about a call.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from workbench.service.interface.formats import minor_digits
 Stored = Mapping[str, Any]
 """Masked request or answer of a call, by wire names, as the journal stores it."""
 Key = tuple[object, ...]
-"""Values by which an event is matched to the call that caused it; equal calls have equal keys."""
+"""Values that match an event to the call that caused it. Equal calls have equal keys."""
 UNCLEAR: Key = ()
 """Key of a call whose events cannot be distinguished from the events of other calls."""
 
@@ -32,13 +32,13 @@ class Confirmation:
 
 
 class Records(Protocol):
-    """Data about records, from events and from answered calls."""
+    """Data about records, taken from events and from answered calls."""
 
     def bodies(self, record_id: str) -> list[Any]:
         """Return the event bodies of a record."""
 
     def request(self, record_id: str) -> Stored | None:
-        """Return the request that created a record; None if it is not in the journal."""
+        """Return the request that created a record, or None if the journal does not contain it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,11 +47,13 @@ class Trace:
 
     Attributes:
         kind: Kind of the events.
-        of_call: Returns the key of the events of a call, `UNCLEAR`, or None if the call causes no event.
-        of_event: Returns the key of an event's body; None if another cause produced the event.
-        record: Member of the answer with the id of the record whose events the call causes, if it names one.
-        identity: Returns private values of a request, whose keyed hash the journal stores in place of a key.
-        also: Member of other requests with the id of a record that may show the same key for another reason.
+        of_call: Function that returns the key of a call's events, `UNCLEAR`, or None if the call causes no event.
+        of_event: Function that returns the key of an event's body, or None if the event has another cause.
+        record: Member of the answer with the id of the record whose events the call causes, if the answer has such an
+            id.
+        identity: Function that returns private values of a request. In place of a key, the journal stores their keyed
+            hash.
+        also: Member with a record id in other requests. Events of this record may have the same key for another reason.
         every: Whether each successful call causes an event.
     """
 
@@ -66,14 +68,15 @@ class Trace:
 
 @attrs.frozen(kw_only=True)
 class Effect:
-    """Facts about a call with an effect.
+    """Metadata of an operation with an effect.
 
     Attributes:
-        label: Returns a description of the call without private values.
-        confirm: Returns the text to type before the call in production; None if the call is reversible.
-        next_step: What to do if the outcome is unknown.
-        evidence: Events that prove the call; None if no event shows it.
-        repeats: Status and message of a refusal that makes it probable that an earlier, equal call was carried out.
+        label: Function that returns a description of the call without private values.
+        confirm: Function that returns the text to type before the call in production, or None if the call is
+            reversible.
+        next_step: Advice for an unknown outcome.
+        evidence: Events that prove the call, or None if no event shows the call.
+        repeats: Status and message of a refusal which suggests that an earlier, equal call was carried out.
     """
 
     label: Callable[[Any], str]
@@ -83,12 +86,12 @@ class Effect:
     repeats: tuple[int, str] | None = None
 
     def is_repeat(self, status: int | None, text: str | None) -> bool:
-        """Return whether a refusal says that the effect already exists; the cause may be another call."""
+        """Return whether a refusal says that the effect already exists. Another call may have caused the effect."""
         return self.repeats is not None and status == self.repeats[0] and (text or "").endswith(self.repeats[1])
 
 
 def reversible(request: object) -> None:
-    """Confirm nothing: the call can be reversed, or exists only in sandboxes."""
+    """Return no confirmation text, because the call can be reversed or exists only in sandboxes."""
 
 
 def _irreversible(says: str, record_id: str) -> Confirmation:
@@ -177,7 +180,7 @@ def _reversal_label(r: Any) -> str:
 def _reversal_of_call(request: Stored, records: Records) -> Key | None:
     transaction, remaining = request["transactionId"], request.get("newAmount", 0)
     spends = [body.spend for body in records.bodies(transaction) if body.spend is not None]
-    # If the hold is already at or below this amount, nothing changes and no event is sent.
+    # If the hold is at or below this amount, nothing changes, and the service sends no event.
     unchanged = any(spend.amount == remaining and not spend.authorization_update_amount for spend in spends)
     return None if remaining and unchanged else (transaction, remaining)
 
@@ -204,14 +207,14 @@ def _refund_label(r: Any) -> str:
 
 
 def _refund_of_call(request: Stored, records: Records) -> Key | None:
-    """Return the card, merchant and amount of a refund, since its events may have a separate id."""
+    """Return the card, merchant and amount of a refund, since the refund's events may have a separate id."""
     amount, transaction = request.get("amount"), request["transactionId"]
     if amount == 0:
         return None
     created = records.request(transaction)
     bodies = records.bodies(transaction)
     purchases = [_purchase_of_call(created, records)] if created else [*filter(None, map(_purchase_of_event, bodies))]
-    if amount is None:  # full refund: the settled amount
+    if amount is None:  # a full refund returns the settled amount
         settled = {spend.amount for spend in (body.spend for body in bodies) if spend and spend.status == "completed"}
         amounts = [cents for cents in settled if cents and cents > 0]
         amount = amounts[0] if len(amounts) == 1 else None
@@ -306,7 +309,7 @@ def _application_label(r: Any) -> str:
 
 
 def _person_of_request(r: Any) -> Key | None:
-    """Return the person of a new application; None if the user exists already, or a name or email is missing."""
+    """Return the person of a new application, or None if the user already exists, or a name or the email is missing."""
     person = (r.email, r.first_name, r.last_name)
     return None if r.id is not None or not all(person) else tuple(map(_text, person))
 

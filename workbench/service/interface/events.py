@@ -1,4 +1,4 @@
-"""Webhook events. Source: Events. Transaction and card events are assumed, because the document does not show them."""
+"""Webhook events. Source: Events. The document shows no transaction and card events, so they are assumed."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,7 +26,7 @@ __all__ = [
 KINDS = Reason("the kinds of transaction events are not shown", WIDELY, "event")
 CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY, "event")
 MINIMUM_DEPOSIT = Decimal("2.00")
-"""USD; a smaller deposit is not processed and raises `microDeposit.received`. Source: Limits."""
+"""Minimum deposit in USD. A smaller deposit is not processed and sends `microDeposit.received`. Source: Limits."""
 
 
 @record
@@ -83,7 +83,7 @@ class MicroDepositReceived(Answer):
 
 @record
 class Spend(Answer):
-    """A card transaction of type spend, in an event. Assumed: all of it is undocumented."""
+    """A card transaction of type spend, in an event. Assumed: the record is undocumented."""
 
     assumed: ClassVar = KINDS
 
@@ -129,7 +129,7 @@ class Spend(Answer):
 
 @record
 class TransactionChanged(Answer):
-    """A card transaction was requested, created, updated or completed. Assumed: all of it is undocumented."""
+    """A card transaction was requested, created, updated or completed. Assumed: the record is undocumented."""
 
     assumed: ClassVar = KINDS
 
@@ -150,7 +150,7 @@ class CardLimit(Answer):
 
 @record
 class CardUpdated(Answer):
-    """A card was updated. Assumed: all of it is undocumented."""
+    """A card was updated. Assumed: the record is undocumented."""
 
     assumed: ClassVar = CARD_FIELDS
 
@@ -165,7 +165,7 @@ class CardUpdated(Answer):
 
 
 EventBody = UserUpdated | MicroDepositReceived | TransactionChanged | CardUpdated | Mapping[str, Any]
-"""Body of an event: a record for a known kind, otherwise the members as received."""
+"""Body of an event. A known kind has a record, and an unknown kind has the members as received."""
 
 UserKind = Literal["user.updated"]
 DepositKind = Literal["microDeposit.received"]
@@ -175,7 +175,7 @@ TransactionKind = Literal[
 CardKind = Literal["card.updated"]
 """Kinds of events by the class of their body."""
 KindPattern = Literal["*", "user.*", "microDeposit.*", "transaction.*", "card.*", "*.updated"]
-"""Patterns of kinds; `*` matches undocumented kinds too."""
+"""Patterns of event kinds. `*` also matches undocumented kinds."""
 
 if TYPE_CHECKING:
     from typing import Generic
@@ -184,10 +184,10 @@ if TYPE_CHECKING:
 
     Body = TypeVar("Body", bound=EventBody, default=EventBody, covariant=True)
     Kind = TypeVar("Kind", bound=str, default=str, covariant=True)
-else:  # at run time one class accepts any type parameters
+else:  # at run time, the same class accepts any type parameters
 
     class Generic:
-        """Base of classes whose type parameters exist only for type checkers."""
+        """Base class of generic classes whose type parameters exist only for type checkers."""
 
         __slots__ = ()
 
@@ -201,8 +201,8 @@ else:  # at run time one class accepts any type parameters
 class Event(Answer, Generic[Body, Kind]):
     """A webhook event in its envelope. Source: Events, common envelope.
 
-    `body` is a record for a known kind, otherwise the members as received. For type checkers, `Event[UserUpdated]` is
-    an event with this body, and a comparison of `kind` narrows the body of an `AnyEvent`.
+    `body` is a record for a known kind, and otherwise the members as received. For type checkers, `Event[UserUpdated]`
+    is an event with this type of body, and a comparison of `kind` narrows the body of an `AnyEvent`.
     """
 
     id: str = about("Webhook id")
@@ -223,15 +223,15 @@ DepositEvent = Event[MicroDepositReceived, DepositKind]
 TransactionEvent = Event[TransactionChanged, TransactionKind]
 CardEvent = Event[CardUpdated, CardKind]
 AnyEvent = UserEvent | DepositEvent | TransactionEvent | CardEvent | Event[Mapping[str, Any], Literal["other"]]
-"""An event of any kind; after `if event.kind == "user.updated":` its body is a `UserUpdated`.
+"""An event of any kind. After `if event.kind == "user.updated":` the body is a `UserUpdated`.
 
-For type checkers the kind of an undocumented event is "other"; compare `str(event.kind)` with its name.
+For type checkers the kind of an undocumented event is "other". To test for such a kind, compare `str(event.kind)`.
 """
 
 
 @attrs.frozen
 class EventKind:
-    """A kind of event: the type of its body, and when it is sent."""
+    """A kind of event, with the type of its body and the condition under which it is sent."""
 
     resource: str
     action: str
@@ -247,7 +247,7 @@ class EventKind:
     never: frozenset[str] = frozenset()
     """Wire paths of members that no event of this kind has."""
     usual: Mapping[str, Any] = attrs.field(factory=dict)
-    """Values of members in an example, by wire path, if they differ from other kinds."""
+    """Example values of members that differ from the example values of other kinds, by wire path."""
 
     @property
     def name(self) -> str:
@@ -262,9 +262,9 @@ _OF_SOME = {
     "spend.completionReason": ("completed",),
     "spend.postedAt": ("completed",),
 }
-"""Members of a transaction that only these actions have."""
+"""Members of a transaction that only some actions have, with these actions."""
 _ALWAYS = frozenset({"spend.authorizationUpdateAmount", "spend.postedAt"})
-"""Members of a transaction that every event of the action has."""
+"""Members of a transaction that every event of their action has."""
 _USUAL: Mapping[str, Mapping[str, Any]] = {
     "updated": {
         "spend.status": "reversed",
@@ -298,7 +298,7 @@ ORDER: Mapping[str, tuple[str, ...]] = {
     "Terms to accept": ("user.updated (tosNotAccepted)", "user.updated (approved)"),
     "A review that changes nothing": (),
 }
-"""Events of each action, in the order they are sent, with their status."""
+"""Events of each action with their status, in sending order."""
 _APPLICATION_WORDS = {
     "notStarted": "nothing was submitted yet",
     "pending": "under review",

@@ -1,4 +1,4 @@
-"""Example records with fictitious data that match the declarations, for documents, samples and skeletons."""
+"""Fictitious example records that match the declarations, for documents, samples and skeletons."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime
@@ -123,7 +123,7 @@ _VALUES: Mapping[str, Any] = {
     "originator_name": "Example Bank",
     "reference_id": "021000020000001",
 }
-"""Example values by attribute, or by record and attribute if a record differs."""
+"""Example values by attribute. A record with a different value has an entry by record and attribute."""
 _SELDOM = frozenset(
     {
         "address_line2",
@@ -159,7 +159,7 @@ _ADDRESSES = {
 
 
 def example(cls: type[T], **given: object) -> T:
-    """Return a record with example values: the required members of a request, or the usual ones of an answer.
+    """Return a record with example values. A request has the required members, and an answer has the usual members.
 
     Args:
         given: Values that replace the examples, by attribute name.
@@ -172,7 +172,7 @@ def example(cls: type[T], **given: object) -> T:
 
 
 def event_body(kind: EventKind, *, also: Collection[str] = ()) -> Any:
-    """Return an example body of an event, with the members that every event of its kind has.
+    """Return an example event body, with the members that every event of this kind has.
 
     Args:
         also: Wire paths of optional members to include.
@@ -196,7 +196,7 @@ def event_body(kind: EventKind, *, also: Collection[str] = ()) -> Any:
 
 
 def _needed(cls: type[Any]) -> list[Member]:
-    """Return the members required by a request's rules; if only ids are required, also the first three others."""
+    """Return the members that a request's rules require. If only ids are required, add the first three others."""
     groups = [max(rule.groups, key=len) for rule in cross_rules(cls) if isinstance(rule, OneOf)]
     needed = [member for member in members(cls) if member.required or any(member.name in group for group in groups)]
     if all(member.name.endswith("_id") for member in needed):

@@ -1,4 +1,4 @@
-"""Names of operations: noun and verb of each command, and the operation that a person names in any spelling."""
+"""Names of operations: noun and verb of each command, and lookup of an operation by any spelling of its name."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ _OWN_NAMES = {
     "create_user_application": ("users", "create"),
     "list_rewards_activity": ("rewards", "list"),
 }
-"""Commands whose name differs from the operation's name."""
+"""Noun and verb of commands that are not derived from the operation's name."""
 
 
 def command_of(operation: Operation[..., Any]) -> tuple[str, str]:
@@ -25,10 +25,10 @@ def command_of(operation: Operation[..., Any]) -> tuple[str, str]:
 
 
 def operation_named(text: str) -> Operation[..., Any] | None:
-    """Return the operation that a text names, or None.
+    """Return the operation that a text names, or None for other texts.
 
-    `simulate_refund`, `simulate-refund`, `simulateRefund` and `transactions refund` are the same operation, and so is
-    `refund`, because only one name ends in it.
+    `simulate_refund`, `simulate-refund`, `simulateRefund` and `transactions refund` name the same operation. `refund`
+    names it too, because only one operation name ends in `refund`.
     """
     parts = _words(text)
     ends = [row for row in OPERATIONS.values() if parts and any(name[-len(parts) :] == parts for name in _names(row))]

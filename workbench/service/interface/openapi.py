@@ -1,12 +1,12 @@
 """OpenAPI 3.1 document of the interface, generated from the operation table.
 
-Requests are described as strictly as `checks.problems` checks them, except for unknown members, which the service
-ignores. Responses are described loosely: patterns and lengths become `x-pattern` and `x-maxLength`, and enums
-`x-known-values` of any text, so that no tool rejects an answer for them. Assumptions carry `x-assumed` with the reason.
+Request schemas are as strict as `checks.problems`, except for unknown members, which the service ignores. Response
+schemas are loose, so that no tool rejects an answer because of a rule. Their patterns and lengths become `x-pattern`
+and `x-maxLength`, and their enums become any text with `x-known-values`. Assumptions have `x-assumed` with the reason.
 Bodies and parameters have fictitious examples.
 
-The document avoids constructs that client generators read differently: patterns escape characters with two digits,
-whole numbers have 64 bits, and decimal texts no format. A default is written as `x-default`, since some tools take
+The document avoids constructs that client generators interpret differently. Patterns escape characters with two digits,
+whole numbers have 64 bits, and decimal texts have no format. A default is written as `x-default`, since some tools take
 `default` as a promise that the member is present.
 """
 
@@ -29,7 +29,7 @@ from workbench.service.interface.table import KEY_HEADER, KEY_REUSED, LIMITED, O
 Schema = dict[str, Any]
 
 LARGEST = 2**53 - 1
-"""Largest whole number that every JSON reader preserves. Assumed: see the behavior `whole_numbers`."""
+"""Largest whole number that every JSON reader preserves. Assumed: the behavior `whole_numbers` gives the reason."""
 
 _V4 = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])){3}"
 _H = "[0-9A-Fa-f]{1,4}"
@@ -39,7 +39,7 @@ _V6 = (
     f"(?:{_H}:){{6}}{_V4}|::(?:{_H}:){{0,5}}{_V4}",
     *(f"(?:{_H}:){{{left}}}:(?:{_H}:){{0,{5 - left}}}{_V4}" for left in range(1, 6)),
 )
-# U+2028 and U+2029 end a line in JavaScript, also in generated regular expressions; `\s` contains both.
+# U+2028 and U+2029 end a line in JavaScript, even in generated regular expressions. `\s` contains both.
 _NO_BLANK = r"[^@\s\x00-\x20\x7f" + "\u0080-\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+"
 _PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{_NO_BLANK}@{_NO_BLANK}$", "ip": f"^(?:{_V4}|{'|'.join(_V6)})$"}
 """Patterns of formats that tools interpret differently."""
@@ -52,7 +52,9 @@ _LINKS = (
     ("create_user_application", "update_user", "user_id", "id"),
     ("create_user_application", "list_rewards_activity", "user_id", "id"),
 )
-"""Links between operations: from, to, the parameter, and the member of the answer that supplies it."""
+"""Links between operations: source operation, target operation, parameter, and the answer member that supplies the
+parameter.
+"""
 
 
 def document(
@@ -64,10 +66,10 @@ def document(
     """Return the OpenAPI 3.1 document, as plain data.
 
     Args:
-        names: Wire names that differ from the declared ones, by `record.attribute`.
+        names: Wire names that differ from the declared names, by `record.attribute`.
         server: The base URL, with its `/v1`.
-        more: Operations served in addition to the documented ones.
-        settings: Settings of a sandbox that change the description; default: only the interface.
+        more: Operations served in addition to the documented operations.
+        settings: Settings of a sandbox that change the description; default: describe only the interface.
     """
     builder = _Document(converter(names), settings or {})
     paths: dict[str, dict[str, Any]] = {}
@@ -109,7 +111,7 @@ def document(
 
 
 class _Document:
-    """Builder of the document; collects the schemas that operations refer to."""
+    """Builder of the document. It collects the schemas that operations refer to."""
 
     def __init__(self, converter: Converter, settings: Mapping[str, Any]) -> None:
         self.converter = converter
@@ -117,7 +119,7 @@ class _Document:
         self.schemas: dict[str, Schema] = {"Error": ERROR_SCHEMA}
 
     def operation(self, operation: Operation[..., Any]) -> Schema:
-        """Return one operation."""
+        """Return the description of one operation."""
         cls = operation.request
         in_path = [
             field for field in members(cls) if self.converter.wire_name(cls, field) in placeholders(operation.path)
@@ -153,21 +155,21 @@ class _Document:
         return described
 
     def _limit_currency(self, schema: Schema, setting: str) -> None:
-        """Replace the pattern of a currency by the ones that a behavior supports."""
+        """Replace the pattern of a currency with the currencies that a behavior supports."""
         if setting in self.settings:
             currency = schema["properties"]["currency"]
             del currency["pattern"]
             currency["enum"] = list(self.settings[setting])
 
     def _conventions(self, operation: Operation[..., Any]) -> Iterator[Failure]:
-        """Yield the failures that a behavior adds to the interface."""
+        """Yield the error responses that a behavior adds to the interface."""
         if self.settings.get("rate_limit") is not None:
             yield LIMITED
         if self.settings.get("idempotency_keys") and operation.method != "GET":
             yield KEY_REUSED
 
     def event(self, kind: EventKind) -> Schema:
-        """Return one kind of event, as the request that a receiver gets."""
+        """Return the description of an event kind, as the request that a receiver gets."""
         envelope = self._record(Event, members(Event), sent=False)
         envelope["properties"] |= {
             "resource": {"type": "string", "const": kind.resource},
@@ -205,7 +207,7 @@ class _Document:
         }
 
     def add_extra_members(self) -> None:
-        """Add the members to answers and events that the settings of a sandbox add."""
+        """Add the members that the settings of a sandbox add to answers and events."""
         places: dict[str, Mapping[str, Any]] = dict(self.settings.get("extra_members", {}))
         for place, added in places.items():
             name, *path = place.split("/")
@@ -275,14 +277,14 @@ class _Document:
         return described | ({"links": links} if links else {})
 
     def _reference(self, cls: type[Any], *, sent: bool, partial: bool = False) -> Schema:
-        """Return a reference to the schema of a record; create the schema if it is missing."""
+        """Return a reference to the schema of a record, and create a missing schema."""
         name = cls.__name__ + ("" if not sent else "Change" if partial else "Input")
         if name not in self.schemas:
             self.schemas[name] = self._record(cls, members(cls), sent=sent, partial=partial)
         return _ref(name)
 
     def _record(self, cls: type[Any], fields: Iterable[Member], *, sent: bool, partial: bool = False) -> Schema:
-        """Return the schema of a record: strict for requests, loose for responses."""
+        """Return the schema of a record, which is strict for requests and loose for responses."""
         names = {field: self.converter.wire_name(cls, field) for field in fields}
         schema: Schema = {"type": "object"}
         if not sent:
@@ -299,7 +301,7 @@ class _Document:
             schema["required"] = required
         spelled = {field.name: name for field, name in names.items()}
         crossed = [_crossed(rule, spelled) for rule in cross_rules(cls)] if sent else []
-        # With `properties` and `oneOf`, generators use only `oneOf` and lose the members.
+        # If a schema has `properties` and `oneOf`, generators use only `oneOf` and lose the members.
         return {"allOf": [schema, *crossed]} if crossed else schema
 
     def _member(self, field: Member, sent: bool) -> Schema:
@@ -320,9 +322,9 @@ class _Document:
                 return {"type": "array", "items": self._schema(inner, field, sent)}
             case walk.Choice(of=enum):
                 values = [str(word) for word in enum]
-                if not sent:  # a union of enum and text becomes an object without a value in some clients
+                if not sent:  # some generators turn a union of enum and text into an object without a value
                     return {"type": "string", "x-known-values": values}
-                # An enum that is a component keeps its name in generated clients.
+                # As a component, an enum keeps its name in generated clients.
                 self.schemas.setdefault(enum.__name__, {"type": "string", "enum": values})
                 return _ref(enum.__name__)
             case walk.Integer() if sent:
@@ -332,7 +334,7 @@ class _Document:
             case walk.Text() | walk.Date():
                 form = rule.format if rule.format in _FORMATS else None
                 pattern = rule.pattern or (_PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
-                if form == "date":  # some tools parse it as a date, to which no pattern applies
+                if form == "date":  # some tools parse the value as a date, to which no pattern can apply
                     pattern = None
                 limits = {"pattern": pattern, "minLength": rule.min_length, "maxLength": rule.max_length}
                 return {
@@ -344,7 +346,8 @@ class _Document:
 
 
 _INTEGER: Schema = {"type": "integer", "format": "int64"}
-_FORMATS = {"uuid", "date"}  # tools disagree on email, and generated models write a `password` as asterisks
+# tools disagree on valid email addresses, and generated models write a `password` as asterisks
+_FORMATS = {"uuid", "date"}
 ERROR_SCHEMA: Schema = {
     "type": "object",
     "description": "Error body. Source: Errors.",
@@ -392,7 +395,7 @@ def _json(schema: Schema, shown: object) -> Schema:
 
 
 def _needed(field: Member) -> bool:
-    """Return whether the service refuses a request without the member. FULL means leaving it out."""
+    """Return whether the service refuses a request without the member. A member that accepts FULL can be omitted."""
     return (
         field.required
         and field.about.otherwise is None

@@ -45,7 +45,7 @@ __all__ = [
 
 @record
 class Address(Answer):
-    """A physical address. An answer may contain any part of it. Source: Resources, "User", address."""
+    """A physical address. An answer may contain only some of the members. Source: Resources, "User", address."""
 
     line1: str = about("Street and number", privacy=PERSONAL, needed=False)
     line2: str | None = about("Second line", default=None, privacy=PERSONAL)
@@ -164,7 +164,7 @@ class UpdateUser:
 
 @record
 class UpdateUbo:
-    """Let the owner of a company reapply. Source: Endpoints 9."""
+    """Update the application of a company's owner, to reapply. Source: Endpoints 9."""
 
     rules: ClassVar[tuple[CrossRule, ...]] = (US_NATIONAL_ID,)
 
@@ -338,4 +338,4 @@ class DeletePaymentAccount:
 
 @record
 class Deletion(Answer):
-    """Confirmation of a deletion; the document shows no body. Source: Endpoints 7."""
+    """Confirmation of a deletion. The document shows no body. Source: Endpoints 7."""

@@ -1,4 +1,4 @@
-"""Table of operations and their failures. Each operation is a descriptor that becomes a method of both clients.
+"""Table of operations and their error responses. Each operation is a descriptor that becomes a method of both clients.
 
 Source: Endpoints, Errors, Authentication.
 """
@@ -51,7 +51,7 @@ class Failure:
     """A documented refusal of an operation, with the service's message."""
 
     status: int
-    message: str  # may contain {names} that the sandbox fills in
+    message: str  # may contain {names}, for which the sandbox inserts values
     when: str
     assumed: Reason | None = None
 
@@ -68,15 +68,17 @@ ERRORS: Mapping[int, str] = {
     429: "TooManyRequestsError", 431: "RequestHeaderFieldsTooLargeError", 500: "InternalServerError",
     503: "ServiceUnavailableError",
 }  # fmt: skip
-"""Value of `error` in the response body by status; for undocumented statuses, the sandbox's choice. Source: Errors."""
+"""Value of `error` in the response body, by status. For undocumented statuses it is the sandbox's choice. Source:
+Errors.
+"""
 
 
 class Sync:
-    """Marks a client whose methods return answers."""
+    """Type marker of a client whose methods return answers."""
 
 
 class Async:
-    """Marks a client whose methods return awaitables."""
+    """Type marker of a client whose methods return awaitables."""
 
 
 class Call(Generic[P, R]):
@@ -90,7 +92,9 @@ class Call(Generic[P, R]):
         self.__signature__ = operation.signature
 
     def __get__(self, instance: object, owner: object = None) -> "Call[P, R]":
-        """Return the object unchanged, like a bound method, so that `help` and `inspect` treat it as one."""
+        """Return the object unchanged. Bound methods do this too, so `help` and `inspect` treat the object as a bound
+        method.
+        """
         return self
 
     @hide_arguments
@@ -118,12 +122,12 @@ class Operation(Generic[P, R]):
 
     doc: str
     method: str
-    path: str  # template; its {wireNames} are fields of `takes`
+    path: str  # a template with {wireNames} of fields in the request
     takes: Callable[P, Any]
     returns: type[R]
     source: str
-    effect: Effect | None  # what a call may change or authorize; None for a read
-    # The client's method and the operationId have the name of the request.
+    effect: Effect | None  # what the call may change or authorize; None for a read
+    # The client's method and the operationId are named after the request.
     name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
@@ -131,7 +135,7 @@ class Operation(Generic[P, R]):
     success: int = 200
     assumed: Reason | None = None
 
-    # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
+    # Operations look like functions to `help(Client.simulate_refund)`, editors and documentation tools.
     def __attrs_post_init__(self) -> None:
         self.__dict__.update(__name__=self.name, __qualname__=self.name)
 
@@ -153,7 +157,7 @@ class Operation(Generic[P, R]):
         return Call(self, client)(**arguments)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
-        """Return the path with its parameters filled in, followed by the query if any. Missing parameters stay
+        """Return the path with parameters filled in, followed by the query, if there is one. Missing parameters stay
         placeholders.
         """
         target = self.path
@@ -165,7 +169,7 @@ class Operation(Generic[P, R]):
         return target
 
     def in_path(self, path: str) -> dict[str, str] | None:
-        """Return the path parameters in a path below the base URL, as sent; None if the path does not match."""
+        """Return the path parameters in a requested path below the base URL, or None if the path does not match."""
         match = _path_pattern(self.path).fullmatch(path)
         return None if match is None else {name: unquote(value) for name, value in match.groupdict().items()}
 
@@ -222,7 +226,7 @@ class Operation(Generic[P, R]):
 
 
 class _Doc:
-    """Docstring of an operation, built on first access, or of the class."""
+    """Descriptor of the docstring: of an operation, built on first access, or of the class."""
 
     def __init__(self, of_class: str | None) -> None:
         self._of_class = of_class
@@ -294,7 +298,7 @@ NOT_ENOUGH = Failure(
 
 
 class Operations:
-    """The operations as methods; a `Sync` client returns answers, an `Async` client awaitables."""
+    """The operations as methods. A `Sync` client returns answers, and an `Async` client returns awaitables."""
 
     list_contracts = Operation(
         doc="List the smart contracts of the tenant that owns the key.",

@@ -35,7 +35,7 @@ NAME = Reason("the name of the field that requests a decline is not shown", WIDE
 
 @record
 class SimulateAuthorization:
-    """Request for a card authorization, as from a merchant. Source: Endpoints 3."""
+    """Simulate a merchant's authorization request. Source: Endpoints 3."""
 
     card_id: str = about("Card to authorize against; it belongs to the calling tenant", ID, assumed=REQUIRED)
     amount: int = about("Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED)
@@ -93,7 +93,7 @@ class UpdateDispute:
 
 @record
 class Dispute(Answer):
-    """A dispute. The document shows no success body, so every member may be absent. Source: Resources, "Dispute"."""
+    """A dispute. The document shows no success body, so any member may be absent. Source: Resources, "Dispute"."""
 
     assumed: ClassVar = FIELDS
 
@@ -160,7 +160,7 @@ class RewardsItem(Answer):
 
 @record
 class RewardsActivity(Answer):
-    """One page of rewards activity; it contains no total, hasMore or cursor.
+    """One page of rewards activity. A page has no total, hasMore or cursor.
 
     Source: Resources, "Rewards activity item".
     """

@@ -9,7 +9,7 @@ from workbench.service.interface.vocabulary import DisputeStatus, EventApplicati
 
 @attrs.frozen
 class Transition:
-    """Target status and event of an action. `to` is None if the action itself determines the status."""
+    """Target status and event of an action. If the action itself determines the status, `to` is None."""
 
     to: str | None
     emits: str | None = None
@@ -37,7 +37,7 @@ TRANSACTION: Table = {
 }
 _EVERY = tuple(EventApplicationStatus)
 APPLICATION: Table = {
-    # to `pending`, or immediately to the status that is the last name
+    # The new status is `pending`, or the status that the applicant's last name spells.
     ("", "file"): Transition(None, "user.updated"),
     ("notStarted", "file"): Transition(None, "user.updated"),
     ("pending", "conclude"): Transition(None, "user.updated"),

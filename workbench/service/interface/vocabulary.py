@@ -1,4 +1,4 @@
-"""The values of enumerated members, as the interface document names them."""
+"""Values of enumerated members, spelled as in the interface document."""
 
 from enum import StrEnum
 from functools import lru_cache
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Word(StrEnum):
-    """An enum value of the interface. Answers may contain others, as plain text; a comparison with a misspelled
+    """An enum value of the interface. Answers may contain other values, as plain text. A comparison with a misspelled
     value warns.
     """
 
@@ -36,7 +36,7 @@ class Word(StrEnum):
 
 @lru_cache(1_000)
 def _misspelled(enum: type[Word], text: str) -> str | None:
-    from difflib import get_close_matches  # needed only if a comparison fails
+    from difflib import get_close_matches  # imported late, since only a failed comparison needs it
 
     by_case = {word.lower(): word.value for word in enum}
     if text in by_case.values():
@@ -59,7 +59,7 @@ class ApplicationStatus(Word):
 
 
 class EventApplicationStatus(Word):
-    """Status of an application in `user.updated`: as in answers, and three more. Source: Events, "user.updated"."""
+    """Status of an application in `user.updated`: those of answers, and three more. Source: Events, "user.updated"."""
 
     APPROVED = "approved"
     PENDING = "pending"
@@ -96,7 +96,7 @@ class TransactionStatus(Word):
 
 
 class CompletionReason(Word):
-    """Reason for settling a simulated transaction, in any case. Source: Resources, "Simulated transaction result"."""
+    """Completion reason of a transaction, case-insensitive. Source: Resources, "Simulated transaction result"."""
 
     SETTLEMENT = "SETTLEMENT"
     REFUND = "REFUND"
@@ -155,7 +155,7 @@ class BeneficiaryType(Word):
 
 
 class DisputeStatus(Word):
-    """Status of a dispute; a client sets only `canceled`. Source: Resources, "Dispute"."""
+    """Status of a dispute. A client can set only `canceled`. Source: Resources, "Dispute"."""
 
     PENDING = "pending"  # assumed: states other than canceled are not shown
     IN_REVIEW = "inReview"
@@ -178,7 +178,7 @@ class RewardType(Word):
 
 
 class MicroDepositRail(Word):
-    """Rail a micro deposit arrived on. Source: Events, "microDeposit.received"."""
+    """Rail on which a micro deposit arrived. Source: Events, "microDeposit.received"."""
 
     ACH = "ach"
     WIRE = "wire"

@@ -1,7 +1,7 @@
 """Render records, errors, problems, events and plans as plain text and as static, escaped HTML.
 
-Pure functions, no I/O. External text is untrusted: control, direction and invisible characters are shown as escapes,
-and the HTML contains only fixed tags and attributes.
+All functions are pure and do no I/O. External text is untrusted. Control, direction and invisible characters are shown
+as escapes, and the HTML contains only fixed tags and attributes.
 """
 
 from typing import TYPE_CHECKING
@@ -49,5 +49,5 @@ _NAMES = {
     "word": "workbench.service.rendering.design",
 }
 
-if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -1,4 +1,4 @@
-"""Write a call as Python, as a command of the terminal, or as curl."""
+"""Write a call as Python code, as a terminal command, or as curl."""
 
 import shlex
 from collections.abc import Mapping
@@ -18,23 +18,23 @@ _LINE_LENGTH = 90
 def curl(
     operation: Operation[..., Any], request: object, *, base_url: str, converter: Converter, reveal: bool = False
 ) -> str:
-    """Return a request as a curl command with the key as a shell variable; private values are masked unless revealed.
+    """Return a request as a curl command, with the key as a shell variable. Private values are masked unless revealed.
 
-    An incomplete request is shown as far as it is filled in; a path parameter without a value shows its name.
+    An incomplete request shows only the members with values. A path parameter without a value shows its name.
     """
     path, body = converter.write_request(operation, request)
     if not reveal:
         body = masks.masked(body, of=operation.request)
     parts = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
     parts += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
-    if not operation.in_query and operation.method != "DELETE":  # the client sends a body even if it is empty
+    if not operation.in_query and operation.method != "DELETE":  # the client sends a body even if the body is empty
         data = shlex.quote(strict_json.dumps(body).decode())
         parts += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
     return " ".join(parts)
 
 
 def python(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> str:
-    """Return a call as Python, with nested records as dictionaries; a long one has a line for each argument."""
+    """Return a call as Python code, with nested records as dictionaries. A long call has one line per argument."""
     name = f"api.{operation.name}"
     written = [f"{argument}={_python(value)}" for argument, value in arguments.items()]
     call = f"{name}({', '.join(written)})"
@@ -44,7 +44,7 @@ def python(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> str:
 
 
 def command(operation: Operation[..., Any], values: Mapping[str, Any]) -> str:
-    """Return a call as a command of the terminal.
+    """Return a call as a terminal command.
 
     Args:
         values: Values by the dotted paths of the request's members.

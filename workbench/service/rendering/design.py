@@ -1,7 +1,7 @@
-"""Design tokens: the look of each status, and the colors, sizes and spacing of pages in light and dark themes.
+"""Design tokens: the look of each status, and page colors, sizes and spacing in light and dark themes.
 
-A status has one color, one mark and one word, the same in text, HTML, charts and forms. The palette is distinguishable
-for color-blind readers; mark and word carry the meaning without color.
+A status has the same color, mark and word in text, HTML, charts and forms. Color-blind readers can distinguish the
+palette. Without color, mark and word show the meaning.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
 
 GOOD, BAD = Look(GREEN, "✓", 32, "", "good"), Look(RED, "✗", 31, "\\\\", "bad")
 OPEN, WAITING = Look(BLUE, "●", 34, "//", "open"), Look(AMBER, "◔", 33, ".", "warn")
-YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # action required
+YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # the status requires an action
 REVIEW = Look(PURPLE, "⚑", 35, "++", "warn")
 STOPPED, NOT_YET = Look(GRAY, "–", 90, "--"), Look(GRAY, "○", 90)
 
@@ -101,7 +101,7 @@ OTHER = Look(GRAY, "•", 90)
 
 
 def look(status: str) -> Look:
-    """Return the look of a status; a gray dot for an unknown one."""
+    """Return the look of a status. An unknown status has a gray dot."""
     return LOOKS.get(status, OTHER)
 
 
@@ -163,8 +163,8 @@ DARK: Mapping[str, str] = {
     "live": "#c22a1c",
     "on-live": "#ffffff",
 }
-"""Text has a contrast of at least 4.5 to 1 with every background in both themes, marks 3 to 1. `live` is a background
-of white text.
+"""Colors of the dark theme. In both themes, text has a contrast of at least 4.5:1 with every background, and marks have
+3:1. `live` is the background of white text.
 """
 
 SCALE: Mapping[str, str] = {
@@ -198,7 +198,7 @@ def variables(root: str, *, by_system: bool = False) -> str:
 
 
 class Drawing(Markup):
-    """An inline SVG in the color of the surrounding text; notebooks display it as a drawing."""
+    """An inline SVG in the color of the surrounding text. Notebooks display the SVG as a drawing."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Elements, tables and pages of HTML, escaped by construction: all text is escaped, unless it is `Markup`."""
+"""HTML elements, tables and pages. All text except `Markup` is escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -6,18 +6,18 @@ from itertools import repeat
 
 
 class Markup(str):
-    """HTML that is safe to insert; nothing in it came from outside without being escaped."""
+    """HTML that is safe to insert, because all external text in it is escaped."""
 
     __slots__ = ()
 
 
 def joined(contents: Iterable[str], between: str = "") -> Markup:
-    """Return contents as one HTML text, and escape contents other than `Markup`."""
+    """Join contents to one HTML text, and escape contents other than `Markup`."""
     return Markup(between.join(part if isinstance(part, Markup) else escape(part) for part in contents))
 
 
 def element(tag: str, *contents: str, **attributes: str) -> Markup:
-    """Return an element with its contents; empty attributes are omitted, and `class_` is the attribute `class`."""
+    """Return an element with its contents. Empty attributes are omitted, and `class_` becomes the attribute `class`."""
     named = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items() if value)
     written = "".join(f' {name}="{escape(value)}"' for name, value in named)
     return Markup(f"<{tag}{written}>{joined(contents)}</{tag}>")
@@ -74,7 +74,7 @@ def html_page(
         body: Contents of its body.
         style: Style sheet, written into the page.
         head: More elements of its head.
-        theme: Attribute `data-theme` of the document, "light" or "dark"; if empty, the reader's.
+        theme: Attribute `data-theme` of the document, "light" or "dark". If empty, the reader's theme applies.
         attributes: Attributes of the body.
     """
     about = (

@@ -1,7 +1,7 @@
-"""Render blocks as static HTML: all text is escaped and isolated; no scripts and no style sheets.
+"""Render blocks as static HTML, without scripts and style sheets. All text is escaped and isolated.
 
-Borders and chips blend their color with that of the surrounding text, so they are readable in light and dark themes. If
-a notebook viewer drops the styles, mark and word remain.
+Borders and chips blend their color with the color of the surrounding text, so that they are readable in light and dark
+themes. If a notebook viewer removes the styles, mark and word remain.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
 _CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line-height:1.4;padding:4px 0"
 _QUIET = "opacity:0.65"
 _TABLE = "border-collapse:collapse"
-_PROSE = 2  # minimum spaces that keep a text on its line
+_PROSE = 2  # minimum number of spaces for which a text keeps its line
 
 
 def write(block: Block) -> Markup:
@@ -31,7 +31,7 @@ def write(block: Block) -> Markup:
 
 
 def chip(text: str, status: str) -> Markup:
-    """Return a status as a chip in its color; `text` has its mark and word."""
+    """Return a status as a chip in the status color. `text` has the mark and word of the status."""
     color = look(status).color
     border = f"border:1px solid {color};border-radius:9px;padding:0 8px;white-space:nowrap"
     style = f"{border};background:color-mix(in srgb, {color} 18%, transparent)"
@@ -53,7 +53,7 @@ def _cell(cell: Cell) -> Markup:
     if kind == "status":
         return chip(cell.text, status)
     style = {"private": _QUIET, "muted": _QUIET}.get(kind, "")
-    if not style and all(len(line) >= 20 and " " not in line for line in cell.lines):  # ids and addresses
+    if not style and all(len(line) >= 20 and " " not in line for line in cell.lines):  # the lines are ids or addresses
         style = _MONO
     elif all(line.count(" ") <= _PROSE for line in cell.lines):
         style = f"{style};white-space:nowrap".lstrip(";")
@@ -77,14 +77,14 @@ def _sheet(sheet: Sheet) -> Markup:
     parts += [element("div", isolated(note), style=f"{_QUIET};font-size:85%") for note in sheet.notes]
     if sheet.state:
         kind: Any = sheet.state[0]
-        opened = "" if kind == "application" else "open"  # a large diagram is collapsed
+        opened = "" if kind == "application" else "open"  # this diagram is large, and is therefore collapsed at first
         drawn = state_diagram(kind, sheet.state[1])
         parts.append(element("details", element("summary", "States", style=_QUIET), drawn, open=opened))
     return joined(parts)
 
 
 def _row(row: Row, quiet: bool) -> tuple[Markup, Markup]:
-    """Return the head of a row and its value."""
+    """Return a row as HTML, with its head and its value."""
     mark = (" ", element("span", ASSUMED, title=f"assumed: {row.assumed}")) if row.assumed and not quiet else ()
     value = _cell(row.value) if isinstance(row.value, Cell) else _block(row.value)
     warning = (" ", element("strong", f"({row.warning})")) if row.warning else ()
@@ -106,13 +106,13 @@ def _align(cells: Iterable[Cell]) -> str:
 
 
 class Shown(ABC):
-    """Base of objects with a sheet: printed as plain text, shown as HTML in notebooks."""
+    """Base class of objects with a sheet, which are printed as plain text and shown as HTML in notebooks."""
 
     __slots__ = ()
 
     @abstractmethod
     def sheet(self) -> Sheet | Grid:
-        """Return the content to show."""
+        """Return the sheet to show."""
 
     def __str__(self) -> str:
         return text.write(self.sheet())
@@ -156,13 +156,13 @@ _PLACES: Mapping[Kind, Mapping[str, Place]] = {
         "canceled": (3, 3),
     },
 }
-"""Column and row of each state in its diagram."""
+"""Column and row of each state in its state diagram."""
 _SAME: Mapping[tuple[Kind, str], str] = {
     ("transaction", "pending"): "authorized",
     ("transaction", "completed"): "settled",
     ("transaction", "refunded"): "settled",
 }
-"""Other names of states, in events and lists."""
+"""State of the diagram for each other name that events and lists use."""
 
 _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
 
@@ -170,11 +170,11 @@ _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12
 def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
     """Return the state diagram of a kind of record as SVG, with the current state marked.
 
-    Most transitions are assumed; the interface page says which are documented.
+    Most transitions are assumed. The interface page lists the documented transitions.
 
     Args:
         kind: "transaction", "application", "card" or "dispute".
-        state: Current state, as named in a record, an event or a list; an unknown one marks nothing.
+        state: Current state, by its name in a record, an event or a list. An unknown state marks nothing.
     """
     return Drawing("".join(_Diagram(kind).svg(_SAME.get((kind, str(state)), str(state)))))
 
@@ -183,10 +183,12 @@ class _Diagram:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.places = places = _PLACES[kind]
-        self.edges: dict[tuple[str, str], list[str]] = {}  # actions from one state to another
-        self.loops: dict[str, list[str]] = {}  # actions that do not change the state
-        self.free: dict[str, list[str]] = {}  # actions to any state, and their start states
-        self.boxes: dict[str, tuple[float, float, float]] = {}  # left, middle and width of a state, in pixels
+        # by pair of states, the actions that lead from one to the other
+        self.edges: dict[tuple[str, str], list[str]] = {}
+        self.loops: dict[str, list[str]] = {}  # by state, the actions that do not change it
+        self.free: dict[str, list[str]] = {}  # by target state, the actions from several states, and their start states
+        # by state, the left edge, middle and width of its box in pixels
+        self.boxes: dict[str, tuple[float, float, float]] = {}
         for (start, action), transition in _TABLES[kind].items():
             name, to = word(action), transition.to
             if to is None:
@@ -264,7 +266,7 @@ class _Diagram:
         tip: tuple[float, float, int] = (left, middle, 0)
         if row == below and column < last:
             path = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}"
-        elif row == below:  # backward arrow, drawn above both states
+        elif row == below:  # a backward arrow is drawn above both states
             b = left + width / 2
             path, tip = f"M{a:.0f} {low:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, low, 90)
             label = (b + 14, low - 16, "start")
@@ -278,14 +280,14 @@ class _Diagram:
         names = self.edges[start, to]
         if (start, to) == next(
             edge for edge, others in self.edges.items() if edge[1] == to and others == names
-        ):  # only the first time
+        ):  # only the first edge with this target and label carries the label
             yield (
                 f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" '
                 f'text-anchor="{label[2]}">{escape(", ".join(names))}</text>'
             )
 
     def _notes(self) -> Iterator[str]:
-        """Yield notes on the actions that may lead to any state, by start state."""
+        """Yield notes about actions that can lead to any state, by start state."""
         starts: dict[str, list[str]] = {}
         for name, held in self.free.items():
             every = set(held) >= set(self.places)

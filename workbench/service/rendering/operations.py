@@ -1,4 +1,4 @@
-"""Describe an operation or a kind of event: members, rules and errors, the same on a page and in a terminal."""
+"""Descriptions of operations and event kinds, with members, rules and errors, for pages and terminals."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -64,16 +64,16 @@ def plain(x: object, width: int = 100, *, reveal: Collection[str] = (), paint: P
     """Return any object of this package as plain text.
 
     Args:
-        width: Width of the terminal in columns; prose wraps, ids and addresses never do.
+        width: Width of the terminal in columns. Prose wraps, but ids and addresses never do.
         reveal: Attribute names, or dotted paths, of private members to show unmasked.
-        paint: Colors, `design.paint` for a terminal.
+        paint: Function that colors text: `design.paint` for a terminal.
     """
     return text.write(describe(x, reveal=reveal), width, paint)
 
 
 def html(x: object, *, reveal: Collection[str] = ()) -> str:
     """Return any object of this package as static, escaped HTML for light and dark themes."""
-    from workbench.service.rendering import markup  # imported late: not needed in a terminal
+    from workbench.service.rendering import markup  # imported late, since a terminal does not need it
 
     return markup.write(describe(x, reveal=reveal))
 
@@ -87,16 +87,16 @@ def table(
     reveal: Collection[str] = (),
     paint: Paint = unpainted,
 ) -> str:
-    """Return records or mappings as a plain-text table; rows beyond `limit` are counted.
+    """Return records or mappings as a plain-text table. Rows beyond `limit` are only counted.
 
     Args:
-        columns: Dotted attribute names, or keys, in display order; default: all that have a value.
+        columns: Dotted attribute names, or keys, in display order; default: all columns with a value.
     """
     return text.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit), width, paint)
 
 
 def html_table(rows: Sequence[Any], *, limit: int = MAX_ROWS) -> str:
-    """Return records or mappings as an HTML table; rows beyond `limit` are counted."""
+    """Return records or mappings as an HTML table. Rows beyond `limit` are only counted."""
     from workbench.service.rendering import markup
 
     return markup.write(describe(list(rows), rows=limit))
@@ -109,11 +109,11 @@ def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = 
     Args:
         reveal: Attribute names, or dotted paths, of private members to show unmasked.
         columns: For lists: the dotted attribute names, or keys, to show, in this order.
-        rows: For lists: the number of rows to show; the rest is counted.
+        rows: For lists: the number of rows to show. The other rows are only counted.
     """
     if isinstance(x, BaseException):
         return error_sheet(x)
-    if (own := getattr(type(x), "sheet", None)) is not None:  # an object of a higher package that describes itself
+    if (own := getattr(type(x), "sheet", None)) is not None:  # an object of a higher package can describe itself
         block: Block = own(x)
         return block
     if is_record(x) and not isinstance(x, type):
@@ -153,14 +153,14 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
 
 
 def event_row(event: Event, *, reveal: bool = False) -> dict[str, str]:
-    """Return an event's row in a list: time, kind, status, amount, subject and id."""
+    """Return the cells of an event in a list: time, kind, status, amount, subject and id."""
     body: object = event.body
     reported = getattr(body, "spend", None) or body
     status = getattr(body, "application_status", None) or getattr(reported, "status", None)
     amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
     if isinstance(amount, int):
         amount = text.money(amount, currency)
-    elif amount is not None:  # amount of a micro deposit in dollars, which can prove ownership of an account
+    elif amount is not None:  # a micro deposit in dollars, whose amount can prove ownership of an account
         amount = f"{amount} {str(currency).upper()}" if reveal else masks.DOTS
     times = [event.event_received_at, *(getattr(reported, name, None) for name in _EVENT_TIMES)]
     at = next((time for time in times if isinstance(time, datetime)), None)
@@ -189,7 +189,7 @@ _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
         "where to change it": assumption.change,
     },
 }
-"""Columns of objects in a list, with their values."""
+"""Functions that return the columns and values of an object in a list, by type."""
 
 
 def plural(cls: type[Any], count: int) -> str:
@@ -213,7 +213,7 @@ def present_columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> I
 def record_grid(
     title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
 ) -> Grid:
-    """Return records as a grid with one column for each member that any of them has, including nested ones."""
+    """Return records as a grid with one column for each member, also nested, that at least one record has."""
     names = tuple(columns or present_columns(type(shown[0]), shown))
     lines = [{name.replace(".", "_"): _leaf(item, name, reveal) for name in names} for item in shown]
     return mapping_grid(lines, None, total, title)
@@ -244,7 +244,7 @@ def _inline(value: object, reveal: Reveal, deep: int = 0) -> Cell:
 
 
 def record_sheet(record: object, reveal: Reveal = (), prefix: str = "") -> Sheet:
-    """Return a record as a sheet: its members in the order of declaration, with notes on unusual values."""
+    """Return a record as a sheet, with members in declaration order and notes on unusual values."""
     rows = []
     for field in members(type(record)):
         value = getattr(record, field.name)
@@ -292,7 +292,7 @@ def _unusual(record: object) -> Iterator[str]:
 
 
 def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
-    """Return a mapping, such as a plan or balance, as a sheet. A wire body shows only its names."""
+    """Return a mapping, such as a plan or balance, as a sheet. Wire bodies show only the names of their members."""
 
     def shown(name: object, value: object) -> Block:
         if isinstance(value, Mapping) and deep < _DEEPEST:
@@ -311,14 +311,14 @@ def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
 
 
 def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a mapping in its printed form: arguments of a caller and wire bodies show only their names."""
+    """Return a mapping in its printed form. A caller's arguments and wire bodies show only names."""
     if isinstance(given, strict_json.JsonObject):
         return dict.fromkeys(given, Cell((masks.DOTS,), "private"))
     return given.shown() if isinstance(given, masks.MaskedDict) else given
 
 
 def _plain(name: object, value: object) -> Cell:
-    """Return a value of a mapping as a cell; a status has its mark and color."""
+    """Return a value of a mapping as a cell. A status has its mark and color."""
     if isinstance(value, Cell):
         return value
     return status_cell(value) if str(name) in _STATUSES and isinstance(value, str) and value else _inline(value, ())
@@ -327,7 +327,7 @@ def _plain(name: object, value: object) -> Cell:
 def mapping_grid(
     shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int, title: str = ""
 ) -> Grid:
-    """Return mappings as a grid: a column for each key, in order of first appearance."""
+    """Return mappings as a grid with a column for each key, in order of first appearance."""
     shown = [_printed(mapping) for mapping in shown]
     names = list(columns or dict.fromkeys(name for item in shown for name in item))
     rows = tuple(tuple(_plain(name, item[name]) if name in item else Cell(("",)) for name in names) for item in shown)
@@ -335,7 +335,7 @@ def mapping_grid(
 
 
 MAX_EVENTS, SHOWN_EVENTS = 5, 20
-"""Maximum number of events shown in full, and of rows in a longer list."""
+"""Maximum number of events shown in full, and maximum number of rows in a longer list."""
 _EVENT_TIMES = ("posted_at", "received_at", "authorized_at")
 _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (errors.UnexpectedAnswer, "done"),
@@ -346,11 +346,11 @@ _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], st
         "not_sent",
     ),
 )
-"""Outcome of a call by class of error."""
+"""Outcome of a call, by class of error."""
 
 
 def error_sheet(error: BaseException) -> Sheet:
-    """Return an error as a sheet: what happened, what it means, and each problem on a separate line."""
+    """Return an error as a sheet, with message, meaning, and a separate line for each problem."""
     outcome = next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
     title = label(type(error).__name__) if isinstance(error, WorkbenchError) else type(error).__name__
     lines = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
@@ -369,7 +369,7 @@ def error_sheet(error: BaseException) -> Sheet:
     return Sheet(title=title, status=status_cell(outcome) if outcome else None, words=lines, rows=rows)
 
 
-# Display in IPython and notebooks. IPython is an argument, never imported.
+# Display in IPython and notebooks. IPython is passed as an argument, and never imported.
 
 
 def register(shell: Any) -> Callable[[], None]:
@@ -414,7 +414,7 @@ def _pretty_of_many(usual: Callable[..., None], x: object, printer: Any, cycle: 
 def _say(
     shell: Any, kind: type[BaseException], error: BaseException, trace: object, tb_offset: object = None
 ) -> list[str]:
-    """Show an error of this package by its message. `%tb` shows the traceback, without a request's values."""
+    """Show only the message of this package's errors. `%tb` shows the traceback without the values of a request."""
     parts = plain(error).split("\n")
     show_traceback(shell, kind, error, parts)
     return parts

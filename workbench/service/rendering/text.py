@@ -1,7 +1,7 @@
-"""Cells, rows, sheets and grids: formats of single values, plain-text rendering, and capabilities of a stream.
+"""Cells, rows, sheets and grids, with formats of single values, plain-text rendering, and capabilities of a stream.
 
-Money is formatted from cents, times in UTC, decimals exactly; private values are masked. Columns are aligned. Prose
-wraps; ids and addresses never do.
+Money is formatted from cents, times are in UTC, and decimals are exact. Private values are masked. Columns are aligned.
+Prose wraps, but ids and addresses never do.
 """
 
 import codecs
@@ -33,11 +33,11 @@ declare(
 )
 
 MAX_ROWS = 200
-"""Default maximum number of rows shown; the others are counted."""
+"""Default maximum number of rows shown. The other rows are only counted."""
 
 
 def _line(text: str) -> str:
-    """Return text without control and direction characters, which a terminal or a page would interpret."""
+    """Return text without the control and direction characters that a terminal or a page would interpret."""
     return text if text.isprintable() else visible(text)
 
 
@@ -46,13 +46,13 @@ def _each_line(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _with_breaks(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return texts with their line breaks, and without other control characters."""
+    """Return texts with line breaks, but without other control characters."""
     return tuple("\n".join(map(_line, text.split("\n"))) for text in texts)
 
 
 @attrs.frozen
 class Cell:
-    """One value: its printable lines, and its role ("text", "number", "private", "status:approved"…)."""
+    """One value, with printable lines and a role ("text", "number", "private", "status:approved"…)."""
 
     lines: tuple[str, ...] = attrs.field(converter=_each_line)
     role: str = "text"
@@ -75,7 +75,7 @@ class Row:
 
 @attrs.frozen(kw_only=True)
 class Sheet:
-    """One object: a title, an optional status, text, verbatim lines of code, labeled rows and notes."""
+    """One object, with a title, an optional status, text, verbatim code lines, labeled rows and notes."""
 
     title: str = attrs.field(converter=_line)
     status: Cell | None = None
@@ -83,7 +83,7 @@ class Sheet:
     code: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
-    state: tuple[str, str] | None = None  # kind of record and its current state, which HTML shows as a diagram
+    state: tuple[str, str] | None = None  # kind and current state of a record, which HTML shows as a diagram
 
     @property
     def all_assumed(self) -> bool:
@@ -93,7 +93,7 @@ class Sheet:
 
 @attrs.frozen(kw_only=True)
 class Grid:
-    """A table: columns and rows of cells. `total` includes the rows that are not shown."""
+    """A table with columns and rows of cells. `total` also counts the rows that are not shown."""
 
     title: str = attrs.field(converter=_line)
     columns: tuple[str, ...] = attrs.field(converter=_each_line)
@@ -119,7 +119,7 @@ def is_assumed(block: Block) -> bool:
 
 
 LONGEST = 2_000
-"""Maximum number of characters shown of one value; ids and addresses are far shorter."""
+"""Maximum number of characters shown for one value. Ids and addresses are far shorter."""
 
 TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
 """Test chains, on which deposits of real funds are lost. Source: Assumed behavior."""
@@ -181,7 +181,7 @@ def cell(value: object) -> Cell:
 
 
 def cell_text(value: object) -> str:
-    """Return a value as the text of a table cell: escaped, on one line, the same in every interface."""
+    """Return a value as the text of a table cell, escaped and on one line. The text is equal in all interfaces."""
     return ", ".join(map(cell_text, value)) if isinstance(value, list | tuple) and value else cell(value).text
 
 
@@ -230,14 +230,16 @@ FORMULA = "=+-@\t\r\n＝＋－＠"
 
 
 def guarded(value: object) -> Any:
-    """Return a value for a CSV cell, with `'` before text that a spreadsheet would run; readers of files remove it."""
+    """Return a value for a CSV cell, with `'` before text that a spreadsheet would run. Readers of files remove the
+    `'`.
+    """
     if not isinstance(value, str):
         return value
     return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
 
 
 Paint = Callable[[str, str], str]
-"""Function that colors text by its role; see `design.paint`."""
+"""Function that colors text by role, such as `design.paint`."""
 
 ASSUMED = "~"
 
@@ -313,7 +315,7 @@ def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Itera
                 yield before + paint(line, row.value.role) + (aside if i == len(lines) else "")
                 before = " " * (column + 2)
         else:
-            inset = "  " if name else ""  # a part without a label follows an empty line
+            inset = "  " if name else ""  # an empty line precedes a part without a label
             yield paint(name, "label") + aside
             yield from (inset + line for line in _lines(row.value, width - len(inset), paint))
 
@@ -352,7 +354,7 @@ def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _fit(grid: Grid, width: int) -> list[int] | None:
-    """Return the width of each column, with words wrapped if needed; None if the table is still too wide."""
+    """Return the width of each column, with wrapped words if needed, or None if the table is still too wide."""
     columns = [[line for row in grid.rows for line in row[i].lines] for i in range(len(grid.columns))]
     whole = [max(map(cells, [name, *lines])) for name, lines in zip(grid.columns, columns, strict=True)]
     longest_words = [max((cells(word) for line in lines for word in _words(line)), default=0) for lines in columns]
@@ -370,7 +372,7 @@ def _fit(grid: Grid, width: int) -> list[int] | None:
 
 
 def _words(line: str) -> list[str]:
-    """Return the unbreakable parts of a line: words, and numbers with their unit."""
+    """Return the unbreakable parts of a line, which are words, and numbers with their unit."""
     return line.split(" ") if line.count(" ") > 2 else [line]
 
 
@@ -417,17 +419,17 @@ def _like(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 LIKENESS = "workbench-likeness"
-"""Name of the stream error handler that replaces known symbols by ASCII equivalents, and other characters by
+"""Name of the stream error handler that replaces known symbols with ASCII equivalents, and other characters with
 escapes.
 """
 codecs.register_error(LIKENESS, _like)
 
 
 def screen_of(stream: TextIO) -> Screen:
-    """Return the settings of a stream: its width, and colors only on a terminal that supports them."""
+    """Return the settings of a stream: the width, and colors if the stream is a terminal that supports colors."""
     terminal, columns = stream.isatty(), IN_PIPES
     if terminal:
-        import shutil  # imported late: loads five compression libraries
+        import shutil  # imported late, since the import loads five compression libraries
 
         columns = shutil.get_terminal_size((IN_PIPES, 24)).columns
     return Screen(
