@@ -213,7 +213,7 @@ def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
 
 
 def _say_unreadable(inbox: Any, known: int = 0) -> int:
-    """Report unreadable signed deliveries, except the first `known` ones; return the total number."""
+    """Report unreadable signed deliveries after the first `known` deliveries; return the total number."""
     deliveries = inbox.unreadable()
     for delivery in deliveries[known:]:
         at = f"{delivery.arrived.astimezone():%m-%d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""Values of a form before they become a request, with choices, problems and advice. No widgets and no I/O are used."""
+"""Values of a form before they become a request, with choices, problems and advice. No widgets, no I/O."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
