@@ -13,7 +13,7 @@ from workbench.service.rendering.text import screen_of
 out = Path(sys.argv[1] if sys.argv[1:] else "out")
 out.mkdir(parents=True, exist_ok=True)
 screen = screen_of(sys.stdout)
-printed = [0]  # number of the last line of this file that was printed
+printed = [0]  # number of the last line of this file that the demo has printed
 
 
 def show(value: object) -> None:
@@ -92,7 +92,7 @@ show([event.body.application_status for event in api.inbox.events("user.updated"
 
 # Payment accounts
 #
-# A payment account is a destination for payouts. One that was deleted cannot be deleted again.
+# A payment account is a destination for payouts. A deleted payment account cannot be deleted again.
 
 account = api.sandbox.guide()["payment_accounts"][0]
 api.delete_payment_account(payment_account_id=account)
@@ -114,7 +114,7 @@ show(out / "rewards.png")
 
 # Assumptions
 #
-# The interface document leaves details open. There the workbench makes assumptions, marks them, and lets a profile
-# change them. Next: `workbench --help`, or `make lab` for the notebooks.
+# The interface document leaves some details open. For these, the workbench makes assumptions, marks them, and lets a
+# profile change them. Next: `workbench --help`, or `make lab` for the notebooks.
 
 show({str(confidence): count for confidence, count in Counter(row.confidence for row in wb.assumptions()).items()})

@@ -49,7 +49,7 @@ from workbench.service.interface.table import OPERATIONS
 
 SECOND = 1.0  # maximum processor time in seconds; a longer case counts as a hang
 SAMPLES = Path(__file__).parent / "samples"
-LONGEST = 200_000  # maximum bytes of a changed text
+LONGEST = 200_000  # maximum bytes of a mutated text
 ROWS = ("simulate_authorization", "create_user_application", "create_payment_account", "update_user", "simulate_refund")
 """Operations whose rows are put into files."""
 

@@ -142,7 +142,7 @@ def test_requirements_fit_the_bounds() -> None:
 
 # -- who may import what ------------------------------------------------------------------------------------------
 
-# Library, and the packages that may import it, as prefixes of paths inside workbench/.
+# For each library, the packages that may import it, as prefixes of paths inside workbench/.
 FROM_TABLES = (
     "analysis/tables/", "analysis/sheets/", "analysis/rewards/", "runs/bulk/", "analysis/reports/", "runs/sequences/", "analysis/charts/", "testing/", "screens/panel/", "course/", "terminal/",
 )  # fmt: skip

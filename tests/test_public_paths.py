@@ -175,7 +175,7 @@ def allowed(use: Use, path: Path) -> bool:
             use(path)
         except wb.WorkbenchError:
             return True
-        except OSError as error:  # a missing file, or a folder instead of a file
+        except OSError as error:  # the file is missing, or the path is a folder
             return type(error).__module__ == "builtins" and type(error) is not OSError
     return True
 

@@ -104,7 +104,7 @@ def test_terminal_says_what_it_says(block, tmp_path):
         "WORKBENCH_STATE": str(tmp_path),
         "WORKBENCH_CONFIG": str(tmp_path / "none.toml"),
         "PYTHONPATH": str(ROOT),
-        "PYTHONUNBUFFERED": "1",  # both streams in order, as in a terminal
+        "PYTHONUNBUFFERED": "1",  # the output has both streams in order, as in a terminal
     }
     steps = re.findall(r"^\$ (.*?)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
     assert steps

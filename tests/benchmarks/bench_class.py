@@ -149,7 +149,7 @@ def _code(path: Path) -> Iterator[str]:
 
 def learn(number: int, seconds: float) -> dict[str, Any]:
     """Do the course as one learner."""
-    warnings.simplefilter("ignore")  # the client warns about faults
+    warnings.simplefilter("ignore")  # the client warns about injected faults
     one = Learner(number, seconds)
     for path in COURSE:
         one.learn(path)

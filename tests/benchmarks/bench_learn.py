@@ -19,7 +19,7 @@ from workbench.testing.learning import learn
 from workbench.testing.recorded import Reading, read_traffic
 
 _UUID = re.compile(rb"[0-9a-f]{8}(?=-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})")
-_FLOOR = 40_000_000  # bytes read by json.loads, the baseline
+_FLOOR = 40_000_000  # size of the file that json.loads reads as the baseline
 
 
 def write(path: Path, size: int) -> None:
@@ -56,7 +56,7 @@ def add(path: Path) -> int:
 def measure(name: str, path: Path) -> None:
     """Print the figures of a file, in this process alone."""
     run = {"read": read, "learn": learned, "add": add}[name]
-    run(path.with_name("small.har"))  # warm up: load the modules
+    run(path.with_name("small.har"))  # warm up, so that the modules are loaded
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     calls = run(path)

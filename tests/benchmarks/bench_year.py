@@ -31,7 +31,7 @@ class Year:
         self.sandbox = Sandbox(seed, behavior={"settle_by_clock": 24 * 3600})  # purchases settle after one day
         self.headers = {"api-key": self.sandbox.full_key, "content-type": "application/json"}
         self.counts: Counter[str] = Counter()
-        self.people: list[tuple[str, str]] = []  # user and card of each person
+        self.people: list[tuple[str, str]] = []  # each person's user id and card id
         self.bought: list[str] = []
         self.disputed: set[str] = set()
 

@@ -31,7 +31,7 @@ expect.set_options(timeout=SLOW / 2)  # generous, since other processes may use 
 _OF_LAB = "Failed to execute 'removeChild' on 'Node'"
 
 
-@attrs.define(slots=False)  # Playwright sets an attribute on the owner of a handler
+@attrs.define(slots=False)  # Playwright sets an attribute on the object whose method is a handler
 class Watch:
     """What a page did that it should not have: requests that left this machine, dialogs, errors."""
 
@@ -52,7 +52,8 @@ class Watch:
 
     def error(self, error: object) -> None:
         """Note an error of a script, except one of JupyterLab: it may remove an output that is already gone."""
-        if _OF_LAB not in str(error) or "blob:" in getattr(error, "stack", "blob:"):  # the panel's script is a blob
+        # the panel's script comes from a blob
+        if _OF_LAB not in str(error) or "blob:" in getattr(error, "stack", "blob:"):
             self.errors.append(str(error))
 
     def attach(self, context: BrowserContext) -> Page:

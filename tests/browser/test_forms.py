@@ -151,7 +151,7 @@ def test_widgets_whose_kernel_is_gone_do_nothing(desk: Desk, watch: Watch) -> No
 
     expect(page.locator(".wb-answer-card")).to_have_count(0)
     expect(page.locator(".jupyter-widgets-error-widget")).to_have_count(0)
-    assert {"Cannot send"} >= set(watch.errors)  # JupyterLab's error for a widget without a kernel
+    assert {"Cannot send"} >= set(watch.errors)  # JupyterLab reports this error for a widget without a kernel
     watch.errors.clear()
     desk.show(START, PURCHASE, "print('sent', len(api.sandbox.requests()))")
     expect(page.locator(".jp-OutputArea-output", has_text="sent 0")).to_be_visible()
@@ -171,7 +171,7 @@ def test_a_panel_continues_after_its_kernel_restarted(desk: Desk, watch: Watch) 
 
     expect(panel.locator(".rows .row").first).to_be_visible()
     expect(panel).to_have_count(1)
-    watch.errors.clear()  # JupyterLab reports the widget whose kernel stopped
+    watch.errors.clear()  # JupyterLab reports errors for the widget whose kernel stopped
 
 
 def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:

@@ -97,7 +97,7 @@ def test_a_panel_sorts_and_searches_a_hundred_thousand_rows(desk: Desk) -> None:
     expect(panel.locator(".count")).to_contain_text("of 100,000 rows")
 
     assert panel.locator(".rows .row").count() < 60
-    assert milliseconds < 2_000  # generous limit; tests/benchmarks measure on a quiet machine
+    assert milliseconds < 2_000  # a generous limit, since tests/benchmarks measures the time on a quiet machine
 
 
 def test_a_list_that_comes_late_does_not_replace_what_is_in_view(desk: Desk) -> None:

@@ -53,7 +53,7 @@ PLANTED: dict[str, str] = {
     "cardholder's last name": "Zqbearer",
     "cardholder's email": "zqpayer",
     "unknown member": "zq-unknown-member",
-    # values that may not occur anywhere
+    # values that must not occur anywhere
     "private key": "7731" * 16,
     "seed phrase": "zqlegal winner thank",
 }

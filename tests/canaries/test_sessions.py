@@ -134,7 +134,7 @@ def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
     assert ["first name"] == found(kept)
 
 
-# notebooks: tests/notebooks/test_executed.py runs them with these values in their cells
+# tests/notebooks/test_executed.py runs the notebooks with these values in their cells
 
 
 def test_the_notebooks_plant_where_they_put_people_in() -> None:

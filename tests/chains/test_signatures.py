@@ -64,7 +64,7 @@ def test_a_signature_in_all_its_forms(signature):
         pytest.param("0x", "type", id="0x"),
         pytest.param(GOOD.hex() + "\n", "type", id="newline"),
         pytest.param(None, "type", id="None"),
-        # 5 is not an x coordinate of the curve, so no key fits
+        # No point of the curve has 5 as its x coordinate, so no key matches.
         pytest.param(whole(5, 1, 27), "signature", id="no key"),
     ],
 )
@@ -180,7 +180,7 @@ ED_BASE = (
 )
 WEAK = [
     (y | sign << 255).to_bytes(32, "little")
-    for y in [*YS, *range(PRIME, 1 << 255)]  # points of small order, and numbers above the prime
+    for y in [*YS, *range(PRIME, 1 << 255)]  # encodings of points of small order, and of numbers above the prime
     for sign in (0, 1)
 ]
 

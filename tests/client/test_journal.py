@@ -314,7 +314,7 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
     path = tmp_path / "folder" / "journal.db"
     journal = Journal(path)
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
-    context_of(client).real = True  # real services store hashes
+    context_of(client).real = True  # as with a real service, the journal then stores hashes
     with pytest.warns(AdviceWarning, match="never issued"):
         client.update_ubo(
             company_id=CARD, ubo_id=CARD, national_id=NATIONAL_ID, country_of_issue="US", email="grace@example.com"

@@ -27,7 +27,7 @@ class Model:
         self.rig = Rig()
         self.truth: dict[str, int] = {}  # number of effects by attempt
         self.ends: dict[str, Outcome] = {}
-        self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls with an unknown, unresolved outcome
+        self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls whose outcome is unknown and was not resolved
         self.first_name: str | None = None
         self.entries: list[Any] = []  # journal entries as read after the last step that could change them
 

@@ -127,7 +127,7 @@ def test_what_a_proxy_answers_is_named_and_final(
     call: Callable[..., None], how: str, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked once, since more of the same locks an account; the service was never reached."""
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # tests may not send to real hosts
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # while this variable is set, the client refuses to send to real hosts
     refused = pytest.raises(NotSent, match=f"the proxy answered {status[:3]}")
     with answering(status) as (proxy, asked), refused as caught:
         monkeypatch.setenv("HTTPS_PROXY", proxy)

@@ -14,7 +14,7 @@ from workbench.course import attempt
 from workbench.course.learner import Feedback
 from workbench.course.task_files import DRILLS
 
-pytestmark = pytest.mark.slow  # each test plays an incident
+pytestmark = pytest.mark.slow  # each test simulates an incident
 
 BAD = [
     ("duplicate-bookings", "one of two", 'wb.course.answer("duplicate-bookings", transactions=facts["ledger"][1][0], cents=480)'),

@@ -13,7 +13,7 @@ from tests.course.wrong_tries import WRONG
 from workbench import course
 from workbench.course.task_files import EXERCISES
 
-pytestmark = pytest.mark.slow  # each test attempts an exercise in a separate world
+pytestmark = pytest.mark.slow  # each test attempts an exercise in a separate sandbox
 SOAK = pytest.mark.soak
 
 

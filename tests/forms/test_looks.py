@@ -157,7 +157,7 @@ class Found(HTMLParser):
         if tag == "button" and puts_in_a_cell(dict(attrs)):
             return
         if tag in DRAWN and not any(name.startswith("on") or "href" in name for name, _ in attrs):
-            return  # the state diagram; tests/rendering/test_states.py checks its content
+            return  # this is the state diagram, which tests/rendering/test_states.py checks
         self.odd += [tag] if tag not in TAGS else []
         self.odd += [f"{tag} {name}" for name, _ in attrs if name not in ATTRIBUTES]
 

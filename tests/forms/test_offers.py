@@ -69,7 +69,7 @@ ACTIONS = [
     ("payment accounts", {}, {"delete_payment_account"}),
     ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction is disputed
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction has a dispute
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
 ]  # fmt: skip
@@ -93,7 +93,7 @@ def test_a_thing_offers_what_goes_on_from_it(panel: Panel, name: str, facts: dic
 
     assert wanted == {one["do"] for one in offered}
     assert before == len(panel.sandbox.requests())
-    assert all(one.state == "closed" for one in made[:-1])  # one form is open at a time
+    assert all(one.state == "closed" for one in made[:-1])  # only one form is open at a time
 
 
 def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:

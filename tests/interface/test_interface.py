@@ -18,7 +18,7 @@ EVM = r"^0x[0-9a-fA-F]{40}$"
 SOLANA = r"^[1-9A-HJ-NP-Za-km-z]{32,44}$"
 DIGITS = r"^[0-9]+$"
 
-# record, member: minimum and maximum length. Source: Limits.
+# Record, member: minimum and maximum length. Source: Limits.
 LENGTHS = [
     (people.CreatePaymentAccount, "nickname", None, 64),
     (people.PaymentAccount, "nickname", None, 64),
@@ -57,7 +57,7 @@ def test_lengths(record: type[Any], name: str, low: int | None, high: int) -> No
     assert (low, high) == (rule.min_length, rule.max_length)
 
 
-# record, member: minimum and maximum. Source: Limits.
+# Record, member: minimum and maximum. Source: Limits.
 RANGES = [
     (transactions.SimulateAuthorization, "amount", 1, None),
     (transactions.SimulateReversal, "new_amount", 0, None),
@@ -78,7 +78,7 @@ def test_ranges(record: type[Any], name: str, low: int, high: int | None) -> Non
     assert (low, high) == (one.about.rule.minimum, one.about.rule.maximum)
 
 
-# record, member: pattern. Source: Address types, User, Endpoints 8 and 11.
+# Record, member: pattern. Source: Address types, User, Endpoints 8 and 11.
 PATTERNS = [
     (contracts.IssuingContract, "program_address", WALLET),
     (contracts.IssuingContract, "controller_address", WALLET),
@@ -316,8 +316,8 @@ def test_versions() -> None:
     assert Decimal("2.00") == events.MINIMUM_DEPOSIT
 
 
-# Fields of each record, in the document's spelling. `!` marks what the document calls required (or, for events, does not
-# call optional), `@` a time, `[]` a list, `{}` an object.
+# Fields of each record, in the document's spelling. `!` marks fields that the document calls required (or, in events,
+# does not call optional), `@` a time, `[]` a list, and `{}` an object.
 FIELDS: dict[type[Any], str] = {
     contracts.IssuingContract: "id! chainId! programAddress controllerAddress! proxyAddress! depositAddress "
     "adminAddresses[] tokens![]{} contractVersion! onramp{}",

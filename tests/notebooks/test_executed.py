@@ -79,7 +79,7 @@ def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
 
 _OF_THE_FIELD = {
     "05": ["000123456"],  # a cell uses this number before the planted people exist
-    "06": ["25"],  # minimum share of an owner, in percent
+    "06": ["25"],  # minimum percentage that an owner holds
     "08": ["100"],  # maximum items per page
     "11": ["1,000,000", "100"],  # native units per token, and cents per dollar
 }

@@ -527,7 +527,7 @@ def _(case: Case) -> str:
     return ""
 
 
-# Rewards: pages read with `list_rewards_activity`, and sums in Decimal.
+# Rewards: the pages are read with `list_rewards_activity`, and summed as Decimal.
 
 
 @cache

@@ -557,7 +557,7 @@ def said(answer: Answer) -> tuple[int, str, str]:
 
 
 UNAUTHORIZED = (401, "Unauthorized", "Invalid or missing API key")
-ON_DEMAND = {  # operation: status, error, message. Source: Errors; the errors of each operation.
+ON_DEMAND = {  # Operation: status, error, message. Source: Errors; the errors of each operation.
     "1": [
         (403, "ForbiddenError", "Forbidden"),
         (404, "NotFoundError", "Team not found"),

@@ -22,7 +22,7 @@ IDS = {one.id for one in assumptions()}
 ROOT = Path(workbench.__file__).parent
 CODE = "\n".join(path.read_text() for path in ROOT.rglob("*.py") if path.name != "assumptions.py")
 
-# Documented failures of all operations. Source: Errors.
+# Failures that the document states for all operations. Source: Errors.
 ANYWHERE = {(401, "Unauthorized", "Invalid or missing API key"), (500, "InternalServerError", "Internal server error"),
             (403, "ForbiddenError", "Forbidden")}  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_general_refusals_name_their_assumptions(key: str):
 
 
 FORMATS = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
-# Formats with documented values (a date), or that only concern display.
+# Formats whose values the document states (a date), or that concern only the display.
 DESCRIBED = {None, "date", "date-time", "decimal", "name", "phone", "password", "account-number", "long-text"}
 
 

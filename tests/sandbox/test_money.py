@@ -20,7 +20,7 @@ class Money(RuleBasedStateMachine):
         super().__init__()
         self.api = Api(WORLD.fork())
         self.cards = self.api.guide["cards"]["active"][1:3]
-        self.model = {}  # id -> [card, authorized, held, settled, refunded, status]
+        self.model = {}  # by id: [card, authorized, held, settled, refunded, status]
 
     @rule(target=transactions, card=st.integers(0, 1), amount=st.integers(1, 3_000))
     def authorize(self, card, amount):

@@ -79,7 +79,7 @@ def test_a_fork_is_an_independent_copy(api):
 
     mine, theirs = api.authorized(500), copy.authorized(700)
 
-    assert mine == theirs  # equal ids in separate worlds
+    assert mine == theirs  # the two separate sandboxes create equal ids
     assert (api.sandbox.state(mine)["held"], fork.state(theirs)["held"]) == (500, 700)
     assert [one.balance(api.card).held - 1250 for one in (api.sandbox, fork)] == [500, 700]
     fork.clock.advance(hours=1)

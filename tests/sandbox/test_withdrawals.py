@@ -11,7 +11,7 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 from workbench.service import chains
 
-CHAINS = [0, 1, 2, 3]  # EVM version 2 and 1, Solana, Stellar
+CHAINS = [0, 1, 2, 3]  # contracts on EVM (version 2 and 1), Solana and Stellar
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 

@@ -80,7 +80,7 @@ class Sent:
 
     seconds: float
     acknowledged: frozenset[str]
-    waits: tuple[float, ...]  # seconds until each acknowledgment
+    waits: tuple[float, ...]  # seconds until each delivery was acknowledged
 
 
 def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, bytes]]:

@@ -34,7 +34,7 @@ class Key:
     _check: Callable[[str], object] | None
     _name: str
     fingerprint: str
-    version: int  # number of times the value was replaced
+    version: int  # number of times that the key's value was replaced
 
     @hide_arguments
     def __init__(self, value: KeyText, fetch: Callable[[], str] | None = None, *, name: str = "api_key") -> None:

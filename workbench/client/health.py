@@ -58,7 +58,8 @@ class Trouble:
     status: int | None = None
     rule: str | None = None  # documented reason of the error response
     member: str | None = None  # member of the request that the error response names
-    ids: tuple[str, ...] = attrs.field(default=(), repr=False)  # journal entries, requests or events, oldest first
+    # ids of journal entries, requests or events, oldest first
+    ids: tuple[str, ...] = attrs.field(default=(), repr=False)
 
 
 @attrs.frozen(kw_only=True)

@@ -63,7 +63,7 @@ class WebhookDispatcher:
         self._store = environment.store
         self._faults = faults
         self._news = threading.Condition()
-        self._notices = 0  # number of notifications so far
+        self._notices = 0  # number of notifications that were sent
         self._threads: dict[str, threading.Thread] = {}
         self._idle: dict[str, int] = {}  # by endpoint, the number of the notification after which no delivery was due
         self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was inspected

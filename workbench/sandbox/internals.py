@@ -30,7 +30,7 @@ class Internals(Protocol):
     @property
     def hosted(self) -> bool: ...  # whether the client's sandbox is served
     @property
-    def http(self) -> "httpx.Client": ...  # client of a served sandbox
+    def http(self) -> "httpx.Client": ...  # HTTP client, if the sandbox is served
 
     def changed(self, kind: str, names: str = "", mark: str = "") -> list[Any]: ...
     def changes(self, actor: str = "") -> int: ...

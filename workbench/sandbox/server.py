@@ -118,7 +118,7 @@ class App:
         self._engine = engine
         self.sandbox = sandbox
         self._scheme, _, rest = url.partition("://")
-        self._path = "".join(rest.partition("/")[1:])  # path of this sandbox on a server with several
+        self._path = "".join(rest.partition("/")[1:])  # path of this sandbox, on a server with several sandboxes
         self._local = local and not forwarded  # behind a proxy, every client would seem local
         self._forwarded = forwarded
         engine.keep_time()
@@ -301,7 +301,7 @@ def own_fingerprint(certfile: Path) -> str:
     try:
         certificate = x509.load_pem_x509_certificate(certfile.read_bytes())
     except (OSError, ValueError):
-        return ""  # `serve` reports the problem
+        return ""  # `serve` itself reports the problem
     return certificate.fingerprint(hashes.SHA256()).hex() if certificate.issuer == certificate.subject else ""
 
 

@@ -19,7 +19,7 @@ from workbench.testing.twin import Change, Twin, nothing
 
 Record = dict[str, Any]
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
-_LIMIT = 10**15  # in cents, for a card whose limit no event shows
+_LIMIT = 10**15  # limit in cents of a card whose limit no event shows
 _MAX_FILLERS = 1_000
 FILLER = "filler"
 """Id of a row of rewards that no page showed."""

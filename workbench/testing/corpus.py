@@ -44,7 +44,7 @@ from workbench.testing.twin import MALFORMED
 
 _KEY, _ABOUT = ".key", "corpus.toml"
 _SORTED = orjson.OPT_SORT_KEYS
-_OLD = 90 * 86_400  # seconds after which a corpus is reported as old
+_OLD = 90 * 86_400  # age in seconds from which a corpus is reported as old
 _SHOWN = 50
 _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
 # which git ignores. A difference that is accepted needs a reason, as:

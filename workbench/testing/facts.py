@@ -30,7 +30,7 @@ VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
-_BYTES = 16  # minimum length of a list of numbers that counts as bytes
+_BYTES = 16  # minimum length for which a list of numbers counts as bytes
 _MEASURED = frozenset({"textEvidence"})
 """Texts that are compared by length."""
 _PADDED = frozenset({"merchantCity"})

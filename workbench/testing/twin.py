@@ -73,7 +73,7 @@ class Step:
     new_ids: Mapping[str, str] = {}
     facts: Facts = attrs.field(factory=dict)
     has_key: bool = False  # whether the call had an idempotency key
-    events: list[Mapping[str, Any]] | None = None  # possible events; None if unknown
+    events: list[Mapping[str, Any]] | None = None  # events that the call may have caused; None if unknown
     is_last: bool = False  # whether no later call can explain the events
     exchange: Any = None
     request: Any = None

@@ -24,7 +24,7 @@ from workbench.service.interface.formats import minor_digits
 
 MAX_LABEL = 30
 """Maximum number of characters shown of a label."""
-_MAX_READ = 400  # maximum number of characters to read from a text
+_MAX_READ = 400  # maximum number of a text's characters that are read
 _MAX_MARKS = 2  # maximum combining marks per character; more would cover neighboring characters
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

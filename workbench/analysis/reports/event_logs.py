@@ -40,7 +40,7 @@ WORKERS = 2
 """Threads that read blocks of lines."""
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
-_LISTED = 20  # maximum lines listed in an error
+_LISTED = 20  # maximum number of lines that an error lists
 _STATUSES = ("body.application_status", "body.status", "body.spend.status")
 
 

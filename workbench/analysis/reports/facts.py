@@ -164,7 +164,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     rises = change[changes] > 0
     begin = [first[chosen] for chosen in (begun & ~declined & ~opens, begun & declined, opens)]
     nothing = np.zeros(0, "int64")
-    parts = (  # kind, positions, requested, held, posted, refunded
+    parts = (  # kind, positions, and the requested, held, posted and refunded amounts
         (0, begin[0], base[begun & ~declined & ~opens], nothing, nothing, nothing),
         (1, begin[1], base[begun & declined], nothing, nothing, nothing),
         (2, begin[2], base[opens], opened[opens], nothing, nothing),

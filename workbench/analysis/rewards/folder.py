@@ -44,7 +44,7 @@ class Folder:
         self._query = dict(query)
         path.mkdir(parents=True, exist_ok=True)
         others = remove_temporary(path)  # files that a killed read left behind
-        self.done: dict[str, PageCursor] = {}  # cursor of each stored user
+        self.done: dict[str, PageCursor] = {}  # by user, the cursor that was stored
         self._next = 0
         for part in sorted(path.glob(PART)):
             about = _about(part)

@@ -83,8 +83,8 @@ class Rewards:
     reader: PageReader
     names: Mapping[str, str]  # wire names of the query parameters, which are assumptions
     path: Path | None = None
-    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # cursors of users that were read or failed
-    same_users: set[str] = attrs.field(factory=set)  # users with the same first page
+    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # by user, the cursor of a read that ended or failed
+    same_users: set[str] = attrs.field(factory=set)  # users for whom the service returned the same first page
     stopped: str = ""  # reason why the read ended early
     filters: Mapping[str, Any] = attrs.field(factory=dict)  # the requested filters, by argument: type, since, until
     tables: dict[str, list[Table]] = attrs.field(factory=dict)

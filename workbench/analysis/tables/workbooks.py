@@ -51,7 +51,7 @@ class BookColumn:
     values: Sequence[Any]
     form: str
     is_amount: bool = False
-    is_total: bool = False  # whether its sum is meaningful
+    is_total: bool = False  # whether a sum of the column is meaningful
 
     @property
     def is_number(self) -> bool:

@@ -209,7 +209,7 @@ def _exchange(draft: Path, folder: Path) -> None:
     aside.replace(draft)
 
 
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE on Linux
+_HERE, _EXCHANGE = -100, 2  # values of AT_FDCWD and RENAME_EXCHANGE on Linux
 _TEMPORARY = re.compile(r"\.(.+)\.(\d+)-\w{8}(?:\.[^.]+)?")
 
 

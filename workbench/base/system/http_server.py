@@ -319,7 +319,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self._head = 1 - self._chunk  # where the head starts in the chunk is unknown, so at least one byte counts
 
     def on_headers_complete(self) -> None:
-        if self.parser.should_upgrade():  # parse the head again without the offer
+        if self.parser.should_upgrade():  # the head is parsed again without the offer to upgrade
             return
         self.scope["extensions"]["target"] = self.url  # type: ignore[assignment]
         super().on_headers_complete()

@@ -24,7 +24,7 @@ class _Uninterrupted:
     """
 
     def __init__(self) -> None:
-        self.depth = 0  # nesting depth in the main thread
+        self.depth = 0  # nesting depth of the context in the main thread
         self._pending: list[int] = []
         self._handlers: dict[int, Any] = {}
 

@@ -11,7 +11,7 @@ import attrs
 from workbench.base.system.seconds import monotonic
 
 BAR_WIDTH = 24
-INTERVAL = 0.2  # seconds between two updates of a line
+INTERVAL = 0.2  # seconds between two updates of the progress line
 
 
 @attrs.define

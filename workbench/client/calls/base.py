@@ -64,7 +64,7 @@ class BaseClient(Operations, ABC):
     _context: ClientContext
     _key: Key
     _allowing: frozenset[str]
-    _stopped: Callable[[], bool] | None = None  # returns whether this view must stop sending
+    _stopped: Callable[[], bool] | None = None  # function that returns whether this view must stop sending
 
     @hide_arguments
     def __init__(

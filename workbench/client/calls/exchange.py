@@ -169,7 +169,7 @@ class Exchange:
             self.log(outcome, clock.monotonic() - begun)
             if isinstance(outcome, HttpResponse) and outcome.status == 401 and not self.key_renewed:
                 self.key_renewed = await renew_key(outgoing.key_version)
-                if self.key_renewed:  # a 401 means that nothing was carried out
+                if self.key_renewed:  # a 401 means that the service carried nothing out
                     self.__dict__.pop("clean", None)  # the cached function masks the earlier key
                     continue
             again = self.failed(outcome) if isinstance(outcome, Broken) else self.answered(outcome)
@@ -500,7 +500,8 @@ class Exchange:
         too_large = broken is not None and broken.too_large
         if too_large:
             text = f"{accepted} is larger than {messages.CAP // 1_000_000} MB and was not read to its end."
-        body = raw if isinstance(raw, dict) else self.clean(raw)  # the repr of an object hides its values
+        # a dict stays as received, since its repr in the error hides its values
+        body = raw if isinstance(raw, dict) else self.clean(raw)
         if operation.effect:
             raise errors.UnreadableEffect(
                 text, attempt=self.named, problems=problems, body=body, status=response.status

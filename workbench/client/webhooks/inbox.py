@@ -238,7 +238,7 @@ class Inbox:
                 raise SignatureRefused
             event = read_delivery(body, self._max_body)
         except InvalidWebhook as refused:
-            if signed:  # genuine: the provider would resend the same bytes until it gives up
+            if signed:  # genuine: the provider would resend the same bytes until its last retry
                 return self._store.keep_unreadable(bytes(body), str(refused), self._now())
             self._note(str(refused))
             raise

@@ -1,10 +1,10 @@
-// The trainer's board: asks the class server for changes twice a second, and sets text only as text.
+// The trainer's board. It asks the class server for changes twice a second, and inserts every text as text, never as HTML.
 "use strict";
 const $ = (id) => document.getElementById(id);
 const GLYPHS = { done: "✓", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
 const WORDS = { done: "done", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
 let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem("trainer-key") || "";
-if (key) sessionStorage.setItem("trainer-key", key);  // a page that is loaded again stays open; the address bar does not keep it
+if (key) sessionStorage.setItem("trainer-key", key);  // a reloaded page stays signed in, and the key leaves the address bar
 history.replaceState(null, "", location.pathname);
 let shown = "", board = null, chosen = null, link = null, whole = 0;
 
@@ -71,7 +71,7 @@ function heads() {
   $("grid").tHead.replaceChildren(lessons, titles);
 }
 
-/** Open the details of a learner, to whom actions then apply, or close them. Focus returns to the learner. */
+/** Open the details of a learner, or close them. While they are open, actions apply to the learner. The learner's button gets the focus. */
 function choose(name) {
   const before = chosen;
   chosen = name;
@@ -181,7 +181,7 @@ function fields() {
 
 async function refresh() {
   try {
-    const fresh = board !== null && Date.now() - whole < 5000;  // minutes and who is idle change without an entry
+    const fresh = board !== null && Date.now() - whole < 5000;  // minutes and inactivity change without a new entry
     const answer = await ask("data" + (fresh ? `?after=${board.version}` : ""));
     if (answer.status !== 204) board = await answer.json();
     if (!fresh) whole = Date.now();

@@ -85,7 +85,7 @@ class RunRecord:
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
-        self._failed: dict[int, None] = {}  # refused and unknown rows, in order of completion
+        self._failed: dict[int, None] = {}  # numbers of refused and unknown rows, in order of completion
 
     def close(self) -> None:
         """Close the file."""

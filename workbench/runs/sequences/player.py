@@ -84,7 +84,8 @@ class StepResult:
     """Outcome of one step: response, events, and mismatches with the expectation."""
 
     step: Step
-    outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"; "sending" while it is in flight
+    # "done", "refused", "not_sent", "unknown", "failed" or "blocked", and "sending" while the call is in flight
+    outcome: str
     at: datetime
     arguments: Mapping[str, Any] = attrs.field(repr=False)
     answer: object = attrs.field(default=None, repr=False)

@@ -237,7 +237,7 @@ class Field(Quiet):
         parts = [widget for widget in (self.input, self.full, self.tick, self.note) if widget is not None]
         box = ipywidgets.VBox(parts).add_class("wb-field")
         box.add_class(css_name(member.name)).add_class(css_name(self.leaf.path))
-        box.layout.display = "none"  # hidden until the form is displayed
+        box.layout.display = "none"  # hidden until the form is shown
         return box.add_class("wb-wide") if member.about.rule.format == "long-text" else box
 
     @property

@@ -3,9 +3,9 @@
 const usable = (one) => one?.isConnected && !one.disabled && !one.closest('[hidden], [style*="display: none"]');
 const known = (one) => [one.tagName, one.className, one.ariaLabel || one.textContent.replace(/[ ▲▼]+$/, "")].join();
 
-/** Move the focus from an element that is removed, hidden or disabled to the nearest similar one, or to the result of `instead`. */
+/** If the focused element is removed, hidden or disabled, focus the nearest similar element, or the result of `instead`. */
 function keepFocus(root, instead) {
-  let focused = null, within = []; // what had the focus, and what it was in
+  let focused = null, within = []; // the element that had the focus, and its ancestors
 
   function refocus() {
     const now = document.activeElement;
@@ -24,12 +24,12 @@ function keepFocus(root, instead) {
     for (let up = target.parentElement; up && up !== root.parentElement; up = up.parentElement) within.push(up);
   });
   root.addEventListener("focusout", ({ target }) => queueMicrotask(() => {
-    if (focused === target && usable(target) && document.hasFocus() && !root.contains(document.activeElement)) focused = null; // a person left
+    if (focused === target && usable(target) && document.hasFocus() && !root.contains(document.activeElement)) focused = null; // a person moved the focus out of the form
   }));
   new MutationObserver(refocus).observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["hidden", "disabled", "style"] });
 }
 
-/** Click a button that is pressed, if it moves from under the pointer before the release. */
+/** Click a pressed button even if it moves from under the pointer before the release. */
 function keepPresses(root) {
   root.addEventListener("pointerdown", (down) => {
     const pressed = down.target.closest("button");

@@ -1,4 +1,4 @@
-// The frame of a form: it hides the static HTML of the form, and keeps the focus and presses.
+// The frame of a form. It hides the static HTML of the form, and preserves the focus and presses.
 import { keepFocus, keepPresses } from "./focus.js";
 
 function render({ el }) {
@@ -16,7 +16,7 @@ function render({ el }) {
       return answer || root;
     });
     keepPresses(root);
-    if (root.parentElement.closest(".wb-root")?.contains(document.activeElement)) root.focus(); // a form that a press opened
+    if (root.parentElement.closest(".wb-root")?.contains(document.activeElement)) root.focus(); // the form was opened inside another one that has the focus
   };
   begin();
   return () => cancelAnimationFrame(waiting);

@@ -1168,7 +1168,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             documented={},
             others=({"update_user": {"tier": "text"}}, ANY),
         ),
-        # announced or possible changes to rehearse
+        # changes that were announced or are possible, for rehearsals
         Behavior(
             "deprecated_alias",
             "versioning",

@@ -1,4 +1,4 @@
-// The details of a record below its facts: what happened to it, its states, related lists and records, and all of its fields.
+// The details of a record below its facts: its history, its states, related lists and records, and all fields.
 import { aside, div, drawn, h, span, title } from "./elements.js";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -6,7 +6,7 @@ const RELATED = [["Events", "event"], ["Deliveries", "delivery"], ["Requests", "
 
 const linkTo = (id, to, text, look = "link") => h("button", { class: look, "data-id": id, "data-to": to }, text);
 
-/** Draw the fields of a record: a text, a table, or labels with values; the id of another record is a link. */
+/** Draw the fields of a record as a text, a table, or labels with values. The id of another record is a link. */
 function drawFields(block, id) {
   if (block.lines) {
     const text = block.lines.join("\n");
@@ -23,14 +23,14 @@ function drawFields(block, id) {
       [h("dt", {}, label), h("dd", {}, drawFields(value, id), warning && div("warn", warning), assumed(why))])));
 }
 
-/** Draw a related record, which is unfolded to its fields or its JSON. */
+/** Draw a related record, which expands to its fields or its JSON. */
 function folded(item, to, kind, id) {
   const at = item.at && `${item.at.slice(0, 19).replace("T", " ")} UTC`;
   return h("details", {}, h("summary", {}, item.title, " ", aside(at)), item.id !== id && linkTo(item.id, to, `Open ${kind}`),
     item.json ? h("pre", { tabindex: 0 }, item.json) : drawFields(item.fields, id));
 }
 
-/** Draw the sections of details; `labels` are the names of the lists as they are shown. */
+/** Draw the sections of details. `labels` has the displayed name of each list. */
 function drawSections({ id, timeline = [], states, links, fields, ...related }, labels) {
   const section = (name, text, more, ...content) => h("section", { class: `related-${name.toLowerCase()}`, ...more }, title(text), ...content);
   const happened = timeline.map((entry) => h("li", {}, span("", entry.title), div("amount", entry.amount), h("time", { datetime: entry.at || "" })));

@@ -1,23 +1,23 @@
-// The rows of a list. A column has its distinct values (`of`) and, for each row, the position of its value among them (`at`): a filter, an
-// order or a group reads each distinct value once, and then only numbers.
+// The rows of a list. A column is dictionary-encoded: it has its distinct values (`of`) and, for each row, an index into them (`at`).
+// Filtering, sorting and grouping read each distinct value once, and then only indexes.
 import { isNumber, isTime, money } from "./elements.js";
 import { COMPARE, parsed } from "./filter.js";
 
 const BINS = 8, MOST_BARS = 6, DIGITS = 6, MOST_PERIODS = 31, TABLES = 4;
-const PERIODS = [13, 10, 7, 4]; // hours, days, months, years, by the length of their text
+const PERIODS = [13, 10, 7, 4]; // length of a time's text, if cut after the hour, day, month or year
 const ARRAYS = { B: Uint8Array, H: Uint16Array, I: Uint32Array };
 
 const number = (value) => { const text = String(value ?? "").replaceAll(",", ""); return text.trim() && Number.isFinite(Number(text)) ? Number(text) : null; };
 const stamped = (at) => new Date(at).toISOString().slice(0, 19).replace("T", " ");
 
-/** Read the position of each row's value: numbers in base 64, or nothing if each row has a different value. */
+/** Decode the index of each row's value from base 64. Without indexes, each row has its own value. */
 function places(packed, count) {
   if (!packed) return Int32Array.from({ length: count }, (_, row) => row);
   const [code, text] = packed, bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Int32Array(new ARRAYS[code](bytes.buffer));
 }
 
-/** A column with distinct values: one whose values are mostly different comes with a value for each row. */
+/** Dictionary-encode a column. If most of its values are distinct, the kernel sends one value for each row. */
 function coded(column) {
   if (!column.raw) return column;
   const known = new Map(), { of, shown } = column;
@@ -32,10 +32,10 @@ function coded(column) {
   return column;
 }
 
-/** The position of each distinct value. */
+/** The index of each distinct value. */
 const indexed = (column) => (column.known ??= new Map(column.of.map((value, which) => [value, which])));
 
-/** The number of decimal places that numbers need, at most six. */
+/** The number of decimal places that the numbers need, at most six. */
 const decimals = (values) => Math.min(DIGITS, values.reduce((most, value) => Math.max(most, (String(value).split(".")[1] || "").length), 0));
 
 class List {
@@ -57,10 +57,10 @@ class List {
     for (const column of [this.currency, this.status]) if (column) coded(column);
   }
 
-  /** Apply the changes of the kernel: removed rows, and rows at their new positions. */
+  /** Apply the kernel's changes, which are removed rows, and new or changed rows with their positions. */
   update({ gone, at, rows, mark, "new": fresh }) {
     const added = new List(rows), removed = new Set(gone), count = this.count - gone.length + at.length;
-    const from = new Int32Array(count), to = new Int32Array(this.count).fill(-1); // the row before, or ~ a changed one; and the row now
+    const from = new Int32Array(count), to = new Int32Array(this.count).fill(-1); // from: earlier index of a row, or ~ index of the changed row; to: new index of a row
     at.forEach((place, row) => { from[place] = ~row; });
     for (let row = 0, old = 0; row < count; row++) {
       if (from[row] < 0) continue;
@@ -87,7 +87,7 @@ class List {
     this.forget();
   }
 
-  /** Rows with others among them, the newest first; of rows at the same time the last one is first. */
+  /** Merge other rows into rows, newest first. Of rows with the same time, the last one comes first. */
   inserted(rows, others) {
     const { of, at } = this.column(this.newest), time = (row) => of[at[row]] ?? -Infinity, isBefore = (a, b) => time(a) > time(b) || (time(a) === time(b) && a > b);
     const left = [...others].sort((a, b) => (isBefore(a, b) ? -1 : 1)), found = new Int32Array(rows.length + left.length);
@@ -98,13 +98,13 @@ class List {
 
   id(row) { return String(this.keys?.of[this.keys.at[row]] ?? row); }
 
-  /** The row of an id; nothing if the list has no such row. */
+  /** The row with an id, or undefined if the list does not contain the id. */
   row(id) {
     this.byId ??= new Map(Array.from(this.rows, (row) => [this.id(row), row]));
     return this.byId.get(id);
   }
 
-  /** Find a column by its name, its beginning, or a part of it. */
+  /** Find a column by its name, the beginning of its name, or a part of its name. */
   column(name) {
     const wanted = name.toLowerCase().replaceAll(" ", "_");
     for (const test of [(text) => text === wanted, (text) => text.startsWith(wanted), (text) => text.includes(wanted)]) {
@@ -120,15 +120,15 @@ class List {
 
   money(cents, code) { return money(cents, code, this.digits[code]); }
 
-  /** The codes of rows' currencies. */
+  /** The currency code of each row. */
   codes(rows = this.rows) {
     return this.currency ? [...new Set(Array.from(new Set(rows.map((row) => this.currency.at[row])), (place) => (this.currency.of[place] || "USD").toUpperCase()))] : ["USD"];
   }
 
-  /** The text of a value for comparisons. */
+  /** The text of a value that comparisons use. */
   plain({ kind }, value) { return value === null ? "" : isTime(kind) && typeof value === "number" ? `${stamped(value)} UTC` : String(value); }
 
-  /** The searched text of each distinct value, and its position in each row; an amount has the currency of its row. */
+  /** The text to search for each distinct value, and the index of that text for each row. An amount includes its row's currency. */
   texts(column) {
     const { kind, of, at, shown } = coded(column), { currency } = this;
     const text = (value, which, code) => (value === null ? "" : kind === "status" ? `${value} ${shown[which][2]}`
@@ -150,7 +150,7 @@ class List {
     }) };
   }
 
-  /** Build the indexes for search and order, a column at a time, while the page is idle. */
+  /** Build the indexes for searching and sorting while the page is idle, one column at a time. */
   prepare(next = 0) {
     if (next >= this.columns.length) return;
     setTimeout(() => { this.texts(this.columns[next]); this.ranks(this.columns[next]); this.prepare(next + 1); });
@@ -163,11 +163,11 @@ class List {
       const typed = number(value), wanted = typed === null || kind === "number" ? typed : Number((typed * 100).toFixed(2));
       return of.map((each) => { const found = number(each); return found !== null && wanted !== null && test(found, wanted); });
     }
-    const size = isTime(kind) ? value.length : undefined; // 2026-01 covers the month
+    const size = isTime(kind) ? value.length : undefined; // 2026-01 matches the entire month
     return of.map((each) => { const text = this.plain(column, each).toLowerCase().slice(0, size); return text !== "" && test(text, value); });
   }
 
-  /** The rows that pass every term of a filter. */
+  /** The rows that match every term of a filter. */
   filter(text) {
     let rows = this.rows;
     for (const { column: name, compare, value } of parsed(text)) {
@@ -187,12 +187,12 @@ class List {
     return rows;
   }
 
-  /** Names in a filter without a column. */
+  /** Names in a filter that match no column. */
   unknown(text) {
     return [...new Set(parsed(text).map((term) => term.column))].filter((name) => /^\p{L}/u.test(name ?? "") && !this.column(name));
   }
 
-  /** The rank of each distinct value; without a value it is -1. */
+  /** The rank of each distinct value in sort order. An empty value has rank -1. */
   ranks(column) {
     if (column.ranks) return column.ranks;
     const { kind, of, shown, to } = coded(column), numbers = (isNumber(kind) || isTime(kind)) && of.every((value) => value === null || number(value) !== null);
@@ -202,7 +202,7 @@ class List {
     return column.ranks = Int32Array.from(keys, (key, which) => (of[which] === null ? -1 : ranks.get(key)));
   }
 
-  /** Rows in the order of a column ("-" before its name descends); rows without a value come last, others keep their order. */
+  /** Sort rows by a column, descending if "-" precedes its name. Rows without a value come last, and equal rows keep their order. */
   sorted(rows, key) {
     const column = this.column(key.replace(/^-/, "")), ranks = this.ranks(column), { at } = column, count = column.of.length + 1;
     const place = key.startsWith("-") ? (rank) => (rank < 0 ? count - 1 : count - 2 - rank) : (rank) => (rank < 0 ? count - 1 : rank);
@@ -213,7 +213,7 @@ class List {
     return found;
   }
 
-  /** The text of the periods of times: hours, days or months if they are few, or years. */
+  /** The periods of times as texts: hours, days or months if there are few of them, otherwise years. */
   period(column, rows) {
     const texts = [...new Set(rows.map((row) => column.at[row]))].map((place) => column.of[place]).filter((at) => at !== null).map(stamped);
     return PERIODS.find((size) => {
@@ -222,7 +222,7 @@ class List {
     }) || PERIODS.at(-1);
   }
 
-  /** The rows of each group of a column, in the order of their first rows, or of their subtotals in one currency. */
+  /** The rows of each group of a column. Groups are in the order of their first rows, or of their subtotals if all have one currency. */
   groups(rows, name, sort) {
     const column = this.column(name), { of, at } = coded(column), first = sort[0] && this.column(sort[0].replace(/^-/, ""));
     const size = isTime(column.kind) && this.period(column, rows);
@@ -238,7 +238,7 @@ class List {
     return found.sort((a, b) => back * ((totals.get(a) > totals.get(b)) - (totals.get(a) < totals.get(b))));
   }
 
-  /** The content of a view: its rows, and its lines, which are rows and groups. */
+  /** The rows of a view, and its lines, which are rows and groups. */
   table({ filter = "", sort = [], group = "", unfolded = [] }) {
     const key = JSON.stringify([filter, sort, group]), known = group && this.columns.some((column) => column.name === group);
     if (!this.tables.has(key)) {
@@ -252,19 +252,19 @@ class List {
       lines: groups ? groups.flatMap((each) => [each, ...(unfolded.includes(each.group) ? each.rows : [])]) : rows };
   }
 
-  /** The rows of some lines; a folded group has all of its rows. */
+  /** The rows of selected lines. A collapsed group contributes all of its rows. */
   chosen(view, lines) {
     const table = this.table(view);
     return lines.flatMap((line) => { const row = table.lines[line]; return row.rows ? (view.unfolded?.includes(row.group) ? [] : row.rows) : row; });
   }
 
-  /** The rows that are not declined: an amount that was declined is in no sum. */
+  /** The rows that were not declined, since sums leave declined amounts out. */
   moving(rows) {
     const { status } = this, declined = status ? status.of.indexOf("declined") : -1;
     return declined < 0 ? rows : rows.filter((row) => status.at[row] !== declined);
   }
 
-  /** The exact sum of amounts; null without any. */
+  /** The exact sum of amounts, or null if no row has an amount. */
   sum({ of, at }, rows) {
     let total = 0, size = 0, count = 0;
     for (const row of rows) {
@@ -278,7 +278,7 @@ class List {
     return rows.reduce((sum, row) => (/^-?\d+$/.test(of[at[row]] ?? "") ? sum + BigInt(of[at[row]]) : sum), 0n);
   }
 
-  /** The sums of the amounts of rows, by column, in each currency. */
+  /** The sums of the rows' amounts, by column and currency. */
   totals(rows) {
     const moving = this.moving(rows), codes = this.codes(moving).sort();
     const parts = codes.map((code) => [code, codes.length === 1 ? moving : moving.filter((row) => this.code(row) === code)]);
@@ -290,7 +290,7 @@ class List {
 
   sums(rows) { return this.totals(rows).map(([column, text]) => [column.label, text]); }
 
-  /** The mean of the first column of amounts; nothing for several currencies. */
+  /** The mean of the first amount column, or nothing if the rows have several currencies. */
   mean(rows) {
     const column = this.columns.find((each) => each.kind === "money");
     const known = column ? this.moving(rows).filter((row) => this.value(column, row) !== null) : [], codes = this.codes(known);
@@ -299,7 +299,7 @@ class List {
     return this.money(twice < 0n && twice % by ? down - 1n : down, codes[0]);
   }
 
-  /** The displayed form of a cell: a text, a status with its color, a time, or an id with its label. */
+  /** What a cell displays: a text, a status with its color, a time, or an id with its label. */
   cell(column, row) {
     const place = column.at[row], value = column.of[place];
     if (value === null) return "";
@@ -309,14 +309,14 @@ class List {
     return column.to && column.shown?.[place] ? { id: value, name: column.shown[place] } : String(value);
   }
 
-  /** The displayed form of a table's line. */
+  /** What a line of a table displays. */
   line(line) {
     if (line.rows) return { group: line.group, value: line.value, count: line.rows.length, sums: line.sums ??= Object.fromEntries(this.totals(line.rows).map(([column, text]) => [column.name, text])) };
     const id = this.id(line);
     return { id, fresh: this.fresh.has(id), cells: this.columns.map((column) => this.cell(column, line)) };
   }
 
-  /** The distribution of each column over rows: how many have no value, and bars with label, count and filter. */
+  /** The distribution of values in each column: the number of empty cells, and bars with label, count and filter. */
   summary(rows) {
     return Object.fromEntries(this.columns.map((column) => {
       const { at, of } = coded(column), counts = new Int32Array(of.length);
@@ -341,7 +341,7 @@ class List {
       ({ label: called(place), count: counts[place], filter: String(of[place]).includes('"') ? [] : [`${name}="${of[place]}"`] }));
   }
 
-  /** Rows to be copied: an amount as its minor units and number of decimal places. */
+  /** Rows for copying. An amount is its minor units and number of decimal places. */
   values(rows) {
     const columns = this.columns.filter((column) => column.kind !== "hidden");
     const value = (column, row) => {
@@ -359,7 +359,7 @@ class List {
   }
 }
 
-/** Numbers in bins of equal width; amounts are in cents, limits of bins in dollars. The last bin has the rest, too. */
+/** Put numbers into bins of equal width. Amounts are in cents, and limits of bins in dollars. The last bin also has all larger numbers. */
 function bins(name, kind, counted, total) {
   const digits = kind === "money" ? 2 : decimals(counted.map(([value]) => value));
   const units = counted.map(([value, count]) => [kind === "money" ? Number(value) : Math.trunc(Number((Number(value) * 10 ** digits).toFixed(3))), count]).sort((a, b) => a[0] - b[0]);
@@ -373,13 +373,13 @@ function bins(name, kind, counted, total) {
   });
 }
 
-/** Write a text for a spreadsheet, which must not run it as a formula. */
+/** Escape a text so that a spreadsheet does not run it as a formula. */
 function guarded(text) {
   const safe = /^ *[=+\-@\t\r\n＝＋－＠]|^'/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Write rows to be copied: "tsv" for a spreadsheet, "json", or "python". */
+/** Format rows for copying, as "tsv" for a spreadsheet, "json" or "python". */
 function written({ columns, rows }, form) {
   if (form === "tsv") {
     const text = (value) => {

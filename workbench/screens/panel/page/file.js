@@ -1,4 +1,4 @@
-// A file: its data answers the page's requests, and it is printed as a table.
+// A panel in an HTML file. The file's data answers the page's requests, and printing shows a table.
 import { download, exact, h, middle, rowsOf, short, show } from "./elements.js";
 import { List } from "./engine.js";
 import { render } from "./panel.js";
@@ -45,7 +45,7 @@ class File {
   }
 }
 
-/** Show the data of a file, which is printed as a table. */
+/** Show the data of a file, and print it as a table. */
 function open_file(data, el) {
   const file = new File(data), still = h("table", { class: "print" });
   render({ model: file, el });

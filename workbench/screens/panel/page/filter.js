@@ -3,7 +3,7 @@
 const COMPARE = { "=": (a, b) => a === b, "!=": (a, b) => a !== b, ">": (a, b) => a > b, "<": (a, b) => a < b, ">=": (a, b) => a >= b, "<=": (a, b) => a <= b };
 const TERM = /(?:([\w.]*\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))/gu;
 
-/** Read a filter: each term is a word to find in any column, or a comparison with one column. */
+/** Parse a filter. Each term is a word that may occur in any column, or a comparison with one column. */
 function parsed(text) {
   return [...text.matchAll(TERM)].map(([, name, compare, quoted, word]) =>
     ({ column: name || null, compare: compare || ":", value: (quoted || word || "").toLowerCase() })).filter((term) => term.value);

@@ -1,11 +1,11 @@
-// The overview: tasks for people, then the filters, tiles and charts of the history.
+// The overview. It shows tasks for people, then the filters, tiles and charts of the history.
 import { aside, button, div, drawn, h, option, show, title } from "./elements.js";
 import { terms } from "./filter.js";
 import { PLAIN } from "./table.js";
 
 const LINE = { width: 96, height: 24 };
 
-/** Draw values as a small line. */
+/** Draw values as a sparkline. */
 function sparkline(values) {
   if (values.length < 2) return null;
   const low = Math.min(...values), span = Math.max(...values) - low || 1, { width, height } = LINE;
@@ -45,7 +45,7 @@ function makeOverview(host) {
     show(charts, found.map((each) => h("section", { class: "chart" }, title(each.title), button("link", () => lead(each), `Open ${each.list}`, `${each.title}: open ${each.list}`), drawn(each.chart))));
   }
 
-  /** Read the tasks for people, then the tiles, then the charts, and show each when it arrives. */
+  /** Read the tasks for people, then the tiles, then the charts. Show each part when it arrives. */
   const draw = host.quietly(async () => {
     const turn = ++turns;
     el.ariaBusy = "true";

@@ -1,5 +1,5 @@
-// A panel: its lists, the overview, the details and forms of a record, undo, and where the focus goes. The rows of a list are held in the
-// page; a kernel or a file (`File`) answers what is asked. The browser keeps how columns and times are shown.
+// A panel, with its lists, overview, details and forms of a record, undo, and focus. The page holds the rows of the lists. A kernel or a
+// file (`File`) answers its requests. The browser stores how columns and times are shown.
 import { keepFocus, usable } from "../../forms/focus.js";
 import { button, div, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
 import { drawFields, drawSections } from "./details.js";
@@ -38,13 +38,13 @@ function render({ model, el }) {
     root.ariaBusy = null;
   }
 
-  /** Draw while nothing is pressed: an element replaced between press and release gets no click. */
+  /** Draw while nothing is pressed, because an element that is replaced between press and release gets no click. */
   const drawLater = (draw) => { if (pressed) late.add(draw); else draw(); };
 
   root.addEventListener("pointerdown", (event) => {
     if (!event.target.closest("button, .rows .row")) return;
     pressed = true;
-    const release = () => setTimeout(() => { // after the click
+    const release = () => setTimeout(() => { // runs after the click
       pressed = false;
       for (const draw of late) { late.delete(draw); draw(); }
     });
@@ -62,7 +62,7 @@ function render({ model, el }) {
     if (message.error) { say(message.error, true); waiter.reject(new Error("")); } else waiter.resolve(message);
   }
 
-  /** Run an action that asks the kernel; its errors are already shown. */
+  /** Run an action that asks the kernel. Its errors have already been shown. */
   const quietly = (act) => (...given) => Promise.resolve(act(...given)).catch((error) => error.message && say(error.message, true));
 
   function died() {
@@ -74,7 +74,7 @@ function render({ model, el }) {
     root.classList.add("dead");
     say("The kernel stopped: this shows what was read before.", true);
     const place = el.closest(".jp-CodeCell");
-    if (place) line.append(button("main again", () => { // as Ctrl+Enter does in its notebook
+    if (place) line.append(button("main again", () => { // works like Ctrl+Enter in the panel's notebook
       place.querySelector(".jp-InputPrompt").dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
       place.tabIndex = -1;
       place.focus();
@@ -92,7 +92,7 @@ function render({ model, el }) {
 
   // lists
 
-  /** The current list of a name: read at the first request, then only its changes; `early` shows the first rows of a long list. */
+  /** Return a list by name. The first request reads the list, and later ones only its changes. `early` shows the first rows of a long list. */
   async function held(name, how, early) {
     let list = lists.get(name);
     if (list && !how && !stale.has(name)) return list;
@@ -108,10 +108,10 @@ function render({ model, el }) {
 
   const label = (list) => info.lists.find((one) => one.name === list)?.label;
 
-  /** Read the list in view, and show it at its beginning or at its last position. */
+  /** Read the list in view. Show it from its beginning, or where it was scrolled to before. */
   const load = quietly((stay, how) => (loaded = read(stay, how)));
   async function read(stay, how) {
-    const turn = ++turns, name = view.list, now = () => turn === turns && view.list === name; // nothing else was opened meanwhile
+    const turn = ++turns, name = view.list, now = () => turn === turns && view.list === name; // true while nothing else was opened
     const put = (list, same) => {
       if (main.el.parentNode !== work) work.replaceChildren(main.el, ...(second ? [second.el] : []), drawer);
       main.open(list, view, same);
@@ -149,14 +149,14 @@ function render({ model, el }) {
     if (other) single();
     show(nav, info.lists.map((one) => button("", () => go({ list: one.name, ...PLAIN }), one.label, { "aria-current": one.name === view.list && "page" })));
     const current = nav.querySelector("[aria-current]");
-    if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2; // a narrow page shows a part of them
+    if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2; // a narrow page shows only some of the buttons
     addressed();
     if (view.list === "overview") { drawOverview(); closeDrawer(); return; }
     const ready = same && !stale.has(view.list) ? main.drawRows() : load(false);
     if (view.id) openDetails(view.id, ready); else closeDrawer();
   }
 
-  /** Store the view in the address of a file, so that a reload shows the same view. */
+  /** Store the view in the file's address, so that a reload shows the same view. */
   function addressed() {
     if (info.as_of) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(view))}`);
   }
@@ -165,7 +165,7 @@ function render({ model, el }) {
     try {
       const found = JSON.parse(decodeURIComponent(location.hash.slice(1)));
       if (label(found.list)) return { ...PLAIN, ...found };
-    } catch { /* the address of the file has no view */ }
+    } catch { /* the address of the file contains no view */ }
     return null;
   }
 
@@ -266,7 +266,7 @@ function render({ model, el }) {
     opened = answer;
     const kept_ = keepForm ? formed() : null, facts = row === undefined ? [] : list.columns.map((one) => ({ ...one, value: list.cell(one, row) })).filter((one) => one.kind !== "hidden" && one.value !== "");
     drawer.hidden = false;
-    const lost = drawer.contains(document.activeElement) && !kept_?.contains(document.activeElement); // what had the focus is replaced
+    const lost = drawer.contains(document.activeElement) && !kept_?.contains(document.activeElement); // the element with the focus is replaced
     const heading = facts.find((one) => one.kind === "text")?.value || id;
     show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), drawSections(answer, label));
     for (const one of drawer.querySelectorAll("time")) show(one, drawCell(host, one.dateTime, { kind: "time" }));
@@ -287,7 +287,7 @@ function render({ model, el }) {
         answer.explained && one.kind === "money" && /[1-9]/.test(one.value) ? [" ", button("link explain", () => host.explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", `Explain ${one.label}`)] : null)]))]));
   }
 
-  /** Offer the private values of the open record, for a minute. */
+  /** Offer to show the private values of the open record for a minute. */
   function unmasked(answer) {
     const inner = drawer.querySelector(".record"), masked = [...inner.childNodes];
     const unmask = button("edge reveal", quietly(async () => {
@@ -362,7 +362,7 @@ function render({ model, el }) {
 
   // the keyboard
 
-  /** Close the last opened menu, form or details; the focus returns to its opener. */
+  /** Close the menu, form or details that was opened last. The focus returns to the element that opened it. */
   function escape() {
     const open_ = [second, main].find((table) => table?.shut());
     if (open_) open_.opener().focus();
@@ -378,7 +378,7 @@ function render({ model, el }) {
   });
 
   root.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // a notebook has shortcuts of its own
+    event.stopPropagation(); // the shortcuts of a notebook must not run
     const inField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName), inForm = formView?.el.contains(event.target);
     if (event.key === "Escape" && !(inField && inForm) && event.target !== main.search && escape()) return;
     const act_ = event.altKey ? { ArrowLeft: () => step(past, future), ArrowRight: () => step(future, past) }[event.key]
@@ -388,7 +388,7 @@ function render({ model, el }) {
 
   // changes
 
-  /** Show the current state; `again` reads the list in view again in the kernel. */
+  /** Show the current state. With `again`, the kernel rereads the list in view. */
   function refresh(again = false) {
     if (dead) return;
     for (const name of lists.keys()) stale.add(name);
@@ -405,7 +405,7 @@ function render({ model, el }) {
       const answer = await ask("tick", { stamp });
       if (answer.clock) { clock = new Date(answer.clock).getTime(); info.clock = answer.clock; headline.querySelector(".clock").textContent = `Sandbox clock ${exact(answer.clock, zone())}`; }
       if (answer.changed && stamp !== answer.stamp) { stamp = answer.stamp; refresh(); }
-    } catch { /* told already */ }
+    } catch { /* the error has already been shown */ }
     ticking = false;
   };
 
@@ -413,7 +413,7 @@ function render({ model, el }) {
   model.on("comm_live_update", died);
   model.shown = () => (main.list ? main.shown() : {});
   quietly(async () => {
-    info = await ask("start"); // a page without its kernel has the static view
+    info = await ask("start"); // without a kernel, the page keeps its static view
     root.hidden = false;
     stamp = info.stamp;
     hide.textContent = `.${info.static} { display: none; }`;
@@ -421,7 +421,7 @@ function render({ model, el }) {
     drawHead();
     go((info.as_of && remembered()) || { list: info.list, ...PLAIN, id: info.id, chips: terms(info.filter || "") }, false);
     if (!info.as_of) timer = setInterval(tick, TICK);
-    else document.addEventListener("keydown", (event) => { // a file has nothing else that takes keys
+    else document.addEventListener("keydown", (event) => { // nothing else in a file handles keys
       if (event.key === "/" && event.target === document.body && view.list !== "overview") { event.preventDefault(); main.search.focus(); }
     });
     if (info.every) setTimeout(() => location.reload(), info.every * 1000);

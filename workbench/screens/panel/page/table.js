@@ -1,17 +1,17 @@
-// A table of a list: its tools, filter, heads, visible rows, and selection. A panel shows one, or two side by side.
+// The table of a list, with its tools, filter, headers, visible rows and selection. A panel shows one table, or two side by side.
 import { HERE, ago, aside, button, div, exact, grouped, h, isNumber, isTime, keep, kept, middle, option, rowsOf, short, show, span, title } from "./elements.js";
 import { written } from "./engine.js";
 import { compares, terms } from "./filter.js";
 
 const ROW = 32, WAIT = 60, SLIM = 480;
-const WIDTHS = { id: 96, address: 132, time: 104, wall: 104, number: 88, text: 130 }; // of what is written
+const WIDTHS = { id: 96, address: 132, time: 104, wall: 104, number: 88, text: 130 }; // minimum widths of columns in pixels, by kind
 const CLOCKS = { time: "by the sandbox's clock", wall: "by this machine's clock" };
-const PLAIN = { id: null, chips: [], text: "", sort: [], group: "", unfolded: [] }; // a list without a filter, an order or groups
-const bare = (key) => key.replace(/^-/, ""); // the column of an order, which may descend
+const PLAIN = { id: null, chips: [], text: "", sort: [], group: "", unfolded: [] }; // a list that is not filtered, sorted or grouped
+const bare = (key) => key.replace(/^-/, ""); // the name of the sorted column, without the sign for descending order
 const zone = () => ({ UTC: "UTC", here: HERE })[kept().times];
 let tables = 0;
 
-/** Make the table of a panel; `second` closes the second of two. */
+/** Make a table of a panel. `second`, given for the second of two tables, closes it. */
 function makeTable(host, second) {
   const uid = `wbp-${++tables}`;
   const search = h("input", { class: "search", type: "search", "aria-label": "Search or filter", placeholder: "Search, or status:declined amount>200   ( / )" });
@@ -20,7 +20,7 @@ function makeTable(host, second) {
   const grid = h("div", { class: "grid", role: "grid", tabindex: 0 }, heads, rows), foot = h("div", { class: "foot", role: "status" }), called = div("called");
   const el = div("main-part", called, tools, chips, inputs, notes, grid, foot);
   let slim = false, view = { ...PLAIN }, list = null, table = null, opener = null;
-  let chosen = new Set(), anchor = 0, active = 0; // selected lines, where a range begins, and the line of the keyboard
+  let chosen = new Set(), anchor = 0, active = 0; // selected lines, start of a range, and line with the keyboard focus
 
   const full = (one = view) => [...one.chips, one.text.trim()].filter(Boolean).join(" ");
 
@@ -31,7 +31,7 @@ function makeTable(host, second) {
     draw(stay);
   }
 
-  /** Show a list, at its beginning or at its last position. */
+  /** Show a list from its beginning, or where it was scrolled to before. */
   function open(shown, next, stay = false) {
     const other = list?.name !== shown.name;
     list = shown;
@@ -57,7 +57,7 @@ function makeTable(host, second) {
 
   const isSlim = () => grid.clientWidth < SLIM;
 
-  /** The columns shown: the pinned one, the first, status and text, then amounts, which a narrow table must not cut; then the others. */
+  /** The displayed columns in order: pinned, first, status, text, amounts (which a narrow table must not cut off), and the others. */
   function columns() {
     const first = pinned(), not = hidden(), amounts = list.columns.findIndex((one) => one.kind === "money");
     slim = isSlim();
@@ -68,14 +68,14 @@ function makeTable(host, second) {
 
   const pen = document.createElement("canvas").getContext("2d");
 
-  /** The width of texts in the table's font. */
+  /** The width of a text in the table's font. */
   function breadth(texts, weight = "") {
-    const { fontSize, fontFamily } = getComputedStyle(grid); // `font` is empty where colors are forced
+    const { fontSize, fontFamily } = getComputedStyle(grid); // with forced colors, `font` is empty
     pen.font = `${weight} ${fontSize} ${fontFamily}`;
     return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
   }
 
-  /** The width of a column: chosen by a person, or required by its head and values. */
+  /** The width of a column, as a person chose it or as its header and values require. */
   function width({ name, kind, label, of, shown }) {
     const own = setting("widths")?.[name], head = breadth([label], "600") + 18;
     if (own) return own;
@@ -127,7 +127,7 @@ function makeTable(host, second) {
       part < last && button("edge", () => host.part(list.name, part + 1), "Older"), part > 0 && button("edge", () => host.part(list.name, part - 1), "Newer"));
   }
 
-  /** The sums of the first and last amount columns, and on hover the sums of all. */
+  /** The sums of the first and last amount columns. Hovering shows the sums of all amount columns. */
   function sums(found) {
     const texts = found.map((one) => `Σ ${one.join(" ")}`), ends = new Set([texts[0], texts.at(-1)]);
     return h("span", { class: "sums quiet ends", title: texts.join("\n") }, [...ends].join(" · "));
@@ -161,7 +161,7 @@ function makeTable(host, second) {
     if (!host.info.as_of) host.ask("select", { list: list.name, mark: list.mark, rows: absolute(chosenRows()) }).catch(() => {});
   }
 
-  /** Show the rows of a group, or hide them; other rows stay selected. */
+  /** Expand or collapse a group. Other rows stay selected. */
   function fold(place) {
     const { group, rows: of } = table.lines[place], open_ = view.unfolded.includes(group), last = open_ ? place + of.length : place;
     chosen = new Set([...chosen].filter((at) => at < place || at > last).map((at) => (at < place ? at : open_ ? at - of.length : at + of.length)));
@@ -213,7 +213,7 @@ function makeTable(host, second) {
     return made;
   }
 
-  /** The cells of a group: value and count before the first amount, then each subtotal in its column. */
+  /** The cells of a group. Its value and count precede the first amount, and each subtotal is in its column. */
   function groupCells(line, shown) {
     const by = list.column(view.group), amount = shown.findIndex((one, at) => at && line.sums[one.name]), before = amount < 0 ? shown.length : amount, own = line.sums[shown[0].name];
     const head = gridcell("cell group", line.group, cell(line.value, isTime(by.kind) ? {} : by) || aside(`no ${by.label.toLowerCase()}`), aside(` ${rowsOf(line.count)}`), own && ` Σ ${own}`);
@@ -292,7 +292,7 @@ function makeTable(host, second) {
     widen(column, event.currentTarget.parentElement.offsetWidth + step);
   }
 
-  /** Close the menu that is open. */
+  /** Close the open menu. */
   function shut() {
     const pop = tools.querySelector(".pop");
     pop?.remove();
@@ -386,7 +386,7 @@ function makeTable(host, second) {
     get view() { return view; }, get list() { return list; }, shown: () => ({ list, rows: table.rows }), rowsOf: (filter_) => absolute(list.table({ filter: filter_ }).rows) };
 }
 
-/** Draw a value of a column; `whole` as in details, with the id in full and a button that copies it. */
+/** Draw a value of a column. With `whole`, as in details, an id is complete and has a button that copies it. */
 function drawCell(host, value, column, whole = false) {
   if (Array.isArray(value)) return span(`pill ${value[1]}`, value[0]);
   if (value === "" || value === null) return "";
@@ -401,7 +401,7 @@ function drawCell(host, value, column, whole = false) {
       : h("span", { class: "mono", title: id }, text);
     return whole ? span("ref", shown, value.name && h("span", { class: "mono quiet", title: id }, short(id)), copier(host, id)) : shown;
   }
-  if (column.kind === "number" && /\.\d{5}/.test(value)) return h("span", { title: value }, Number(value).toFixed(4)); // a rate
+  if (column.kind === "number" && /\.\d{5}/.test(value)) return h("span", { title: value }, Number(value).toFixed(4)); // a rate is rounded
   return String(value);
 }
 
