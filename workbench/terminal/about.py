@@ -1,4 +1,4 @@
-"""Commands about the service and this installation: assumptions, rules, checks."""
+"""Commands about the service and this installation: assumptions, rules and checks."""
 
 import json
 import os
@@ -42,8 +42,8 @@ def list_assumptions(word: str = "", *, confidence: _Confidence | None = None) -
     """List the assumptions about the service, with the reason for each and where to change it.
 
     Args:
-        word: Only assumptions that contain this word.
-        confidence: Only assumptions of this confidence.
+        word: Show only assumptions that contain this word.
+        confidence: Show only assumptions with this confidence.
     """
     return [
         row
@@ -55,10 +55,10 @@ def list_assumptions(word: str = "", *, confidence: _Confidence | None = None) -
 
 @command
 def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> None:
-    """Show the rules of an operation or a kind of event, with their sources and assumptions.
+    """Show the rules of an operation or an event kind, with their sources and assumptions.
 
     Args:
-        names: The operation, such as simulate-refund, or the kind of event, such as user.updated; without it, list all.
+        names: Operation, such as simulate-refund, or event kind, such as user.updated. Without a name, all are listed.
     """
     name = " ".join(names)
     operation = operation_named(name)
@@ -83,7 +83,7 @@ def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)]
     """Print an example body of an operation as JSON, for use with --from.
 
     Args:
-        operation: The operation, such as create-user-application.
+        operation: Operation, such as create-user-application.
     """
     row = read_operation(operation)
     _, body = converter().write_request(row, example(row.request))
@@ -116,8 +116,9 @@ ENVIRONMENT = {
 
 @command
 def config() -> Any:
-    """Show the files of this user, and the environment variables with their purpose and whether they are set, never
-    their values.
+    """Show this user's files, and the environment variables with their purpose and whether they are set.
+
+    Values of environment variables are never shown.
     """
     state = {"name": "state", "set": str(state_path()), "meaning": "folder of the user's sandbox, journals and inboxes"}
     profiles = {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"}
@@ -143,7 +144,7 @@ def check_installation() -> int:
 
 
 def _findings() -> Iterator[tuple[bool | None, str]]:
-    """Yield the findings: right, wrong, or neither because something is missing."""
+    """Yield the findings. A finding is right, wrong, or neither if something is missing."""
     yield True, f"workbench {__version__}, interface {VERSION}, Python {platform.python_version()}"
     for extra, library in _EXTRAS.items():
         is_there = find_spec(library) is not None
