@@ -93,23 +93,23 @@ def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)]
 
 ENVIRONMENT = {
     "WORKBENCH_PROFILE": (
-        "profile that commands and sessions use; an argument such as a seed opens an embedded sandbox in spite of it"
+        "default profile of commands and sessions; arguments such as a seed override it and open an embedded sandbox"
     ),
-    "WORKBENCH_API_KEY": "API key of a profile without a variable for itself",
-    "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; takes precedence",
+    "WORKBENCH_API_KEY": "API key of profiles that have no variable with their name",
+    "WORKBENCH_NAME_API_KEY": "API key of the profile NAME (in capitals); takes precedence",
     "WORKBENCH_BASE_URL": "base URL instead of the profile's",
-    "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
+    "WORKBENCH_ENVIRONMENT": "environment of `WORKBENCH_BASE_URL`: sandbox or production",
     "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if it is not the API key",
-    "WORKBENCH_SANDBOX_KEY": "full API key of a new sandbox that `workbench sandbox serve` serves",
-    "WORKBENCH_READONLY": "1: nothing with an effect is sent, except to a sandbox of the workbench",
-    "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
-    "WORKBENCH_CLASS_CA": "certificate of a class server with a self-signed one",
-    "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
-    "WORKBENCH_CONFIG": "file of the profiles",
-    "WORKBENCH_STATE": "folder of the user's sandbox, journals, inboxes and the secret of this installation",
+    "WORKBENCH_SANDBOX_KEY": "full API key for a new sandbox of `workbench sandbox serve`",
+    "WORKBENCH_READONLY": "1: no call with an effect is sent, except to a sandbox of the workbench",
+    "WORKBENCH_CLASS": "URL of your sandbox in a class; notebooks and commands use this sandbox",
+    "WORKBENCH_CLASS_CA": "certificate of a class server, if it is self-signed",
+    "WORKBENCH_TRAINER_KEY": "key for the trainer's board, printed by the class server",
+    "WORKBENCH_CONFIG": "path of the profiles file",
+    "WORKBENCH_STATE": "folder for your sandbox, journals and inboxes, and the installation's secret",
     "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",
-    "NO_COLOR": "anything: no colors",
-    "PAGER": "program that shows output taller than the terminal; less if unset, cat for none",
+    "NO_COLOR": "any value: disables colors",
+    "PAGER": "program for output taller than the terminal; default `less`",
 }
 """Environment variables and their purpose."""
 
