@@ -1,7 +1,7 @@
-"""Pytest plugin, loaded by its entry point: sandbox fixtures and `--workbench-assumptions`.
+"""Pytest plugin with sandbox fixtures and `--workbench-assumptions`. pytest loads it through its entry point.
 
-It is a module of its own, and imports the workbench inside of what uses it: having that installed loads nothing
-into the tests of others.
+The plugin is a separate module, and its functions import the workbench when they need it. An installed workbench
+therefore loads nothing into other projects' tests.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _MARK = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
+    """Add the plugin's command-line options."""
     group = parser.getgroup("workbench")
     flips = "Run tests that passed again with one assumption about the card service flipped at a time."
     group.addoption("--workbench-assumptions", action="store_true", help=flips)
@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Register the plugin's marker."""
     config.addinivalue_line("markers", _MARK)
     if config.getoption("--workbench-assumptions"):
         from workbench.testing.flips import FlipPlugin
@@ -54,8 +54,9 @@ def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def explore(request: pytest.FixtureRequest) -> Any:
-    """Function `workbench.testing.explore` with the marker's number of universes; raises AssertionError with the
-    story.
+    """Function `workbench.testing.explore` with the marker's number of universes.
+
+    It raises AssertionError with the story of a failure.
     """
     from workbench.sandbox import Sandbox
     from workbench.testing.exploring import explore

@@ -1,4 +1,4 @@
-"""Webhook events: logs read from files, and sample events for testing handlers.
+"""Webhook events: read events from log files, and make sample events to test handlers.
 
 wb.events.read_log("events.ndjson").frame(of="transaction.completed")
 wb.events.sample("user.updated", application_status="approved")

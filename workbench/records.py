@@ -1,9 +1,9 @@
-"""Record types of answers and events, and enums of their values.
+"""Record types of answers and events, and the enums of their values.
 
 def declined(answer: wb.records.SimulatedTransaction) -> bool:
     return answer.status is wb.records.TransactionStatus.DECLINED
 
-Names come from `__all__` of the interface modules.
+The names are those in `__all__` of the interface modules.
 """
 
 from typing import TYPE_CHECKING

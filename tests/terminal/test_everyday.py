@@ -115,7 +115,7 @@ def test_help_wraps_once(wb, monkeypatch, columns):
     """Lines of a docstring are joined before they are wrapped, so that no line is short without need."""
     out = wb("events", "listen", "--help").out
 
-    assert "deliveries of other senders are accepted too" in " ".join(out.split())
+    assert "Deliveries from other senders are accepted too" in " ".join(out.split())
     paragraph = out.split("\n\n")[2]
     assert all(len(line.rstrip()) > 80 for line in paragraph.splitlines()[:-1])
 

@@ -1,1 +1,1 @@
-"""Read, check, mask and store values; used by every package."""
+"""Reading, checking, masking and storing of values, for all other packages."""

@@ -1,7 +1,7 @@
-"""Check arguments of public functions against their annotations; the errors contain no argument.
+"""Checks of public functions' arguments against their annotations. The errors contain no argument values.
 
-Functions, sandbox controls and options read annotations in the same way. An annotation is a type; `Annotated` adds a
-`Between`, a `Fits`, or the allowed values.
+Functions, sandbox controls and options read annotations in the same way. An annotation is a type, and `Annotated` adds
+a `Between`, a `Fits`, or the allowed values.
 """
 
 import errno
@@ -37,14 +37,14 @@ class Between:
 
 @attrs.frozen
 class Fits:
-    """Any other rule: a function of the value, and the rule as text."""
+    """A rule other than a range: a function that tests the value, and the rule as text."""
 
     test: Callable[[Any], object]
     says: str
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values; literals are the allowed values of a text."""
+    """Return the type of an annotation and the limits of its values. Literals become the allowed values of a text."""
     if typing.get_origin(hint) is Annotated:
         return typing.get_args(hint)[:2]
     kinds = kinds_of(hint)
@@ -61,7 +61,7 @@ def kinds_of(declared: object) -> tuple[Any, ...]:
 
 
 def argument_problem(name: str, value: object, hint: object) -> Problem | None:
-    """Return the problem of an argument, if its annotation does not allow the value."""
+    """Return the problem of an argument whose annotation does not allow the value."""
     declared, limit = limits_of(hint)
     if value is None and NoneType in kinds_of(declared):
         return None
@@ -86,7 +86,7 @@ def argument_problem(name: str, value: object, hint: object) -> Problem | None:
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Return whether a value matches an annotation, with the items of a list, tuple or set."""
+    """Return whether a value, and every item of a list, tuple or set, matches an annotation."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _fits(value, typing.get_args(hint)[0])
@@ -111,7 +111,7 @@ def _fits(value: object, hint: object) -> bool:
 
 
 def items_of(value: object) -> Iterable[object]:
-    """Return the items of a container that can be iterated twice; for other values, none."""
+    """Return the items of a container that can be iterated twice. Other values have no items."""
     return value if isinstance(value, list | tuple | dict | set | frozenset | bytes) else ()
 
 
@@ -151,9 +151,9 @@ def a_type(value: object) -> str:
 def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Strip internal frames and arguments from errors of a public function or coroutine function.
 
-    Tracebacks may be printed with the locals of their frames, which hold requests, keys and bodies. A Python error
-    caused by a wrong argument becomes a `UsageError`; any other foreign error gets a note with the file and line that
-    raised it.
+    Tracebacks may be printed with the local variables of their frames, which hold requests, keys and bodies. A Python
+    error caused by a wrong argument becomes a `UsageError`. Any other foreign error gets a note with the file and line
+    that raised it.
     """
 
     @wraps(function)
@@ -200,7 +200,7 @@ def hide_arguments_of_methods(cls: T) -> T:
 def _stripped(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> BaseException:
-    """Return an error without frames and context; a Python error caused by a wrong argument becomes a UsageError."""
+    """Return an error without frames and context. A Python error caused by a wrong argument becomes a UsageError."""
     frames, error.__traceback__ = error.__traceback__, None
     error.__context__ = None  # an explicit cause remains in __cause__
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
@@ -222,7 +222,7 @@ UTF_8 = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
 
 
 def unusable_name(error: Exception) -> str:
-    """Return why Python rejected a file name; empty for any other error."""
+    """Return the reason why Python rejected a file name. Other errors give an empty text."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "a file or folder name is too long"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
@@ -234,7 +234,7 @@ def unusable_name(error: Exception) -> str:
 
 
 def _no_file(error: Exception) -> str:
-    """Return the reason if an error means that a file cannot be read; empty for any other error."""
+    """Return the reason why a file cannot be read, if an error means this. Other errors give an empty text."""
     if not isinstance(error, OSError) or error.errno not in _NO_SUCH_FILE:
         return ""
     name = error.filename if isinstance(error.filename, str) else ""
@@ -243,11 +243,11 @@ def _no_file(error: Exception) -> str:
 
 
 _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENXIO})
-"""System errors for a path without a readable file."""
+"""System error numbers for a path without a readable file."""
 
 
 def _public_name(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> str:
-    """Return the name a caller uses for a function; for a constructor, the name of its class."""
+    """Return the name that a caller uses for a function. For a constructor this is the class name."""
     *_, name = parts = getattr(function, "__qualname__", "").split(".")
     if name != "__init__" or len(parts) == 1:
         return name
@@ -298,9 +298,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
-    """Return the argument that caused a Python error: an object without the attribute, or a frame without the
-    column.
-    """
+    """Return the argument that caused a Python error: an object without an attribute, or a frame without a column."""
     bound = inspect.signature(function).bind(*args, **given).arguments
     if isinstance(error, KeyError):
         column = error.args[0] if error.args else None

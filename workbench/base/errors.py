@@ -1,34 +1,34 @@
-"""All errors, each named after what happened to the request.
+"""All errors. Each name says what happened to the request.
 
     WorkbenchError
     ├── InvalidRequest (ValueError)     the request breaks a rule, nothing was sent; .problems
     │   └── InvalidArguments (TypeError)  arguments are missing or unknown
-    ├── UsageError (ValueError)         an argument of a local function is wrong: what is allowed; .problems
+    ├── UsageError (ValueError)         an argument of a local function is not allowed; .problems
     ├── WrongEnvironment                a sandbox-only operation in production, or a control at a real service
     ├── NotArmed                        an effect in production without arm(); nothing was sent
-    ├── DuplicateSuspected              the same write again within a day; nothing was sent
+    ├── DuplicateSuspected              an equal write was sent within a day; nothing was sent
     ├── InvalidProfile (ValueError)     a profile of the profiles file is invalid; .problems
-    ├── NotSent                         did not leave this machine; safe to try again; .__cause__ has the reason
+    ├── NotSent                         the request did not leave this machine; .__cause__ has the reason
     │   └── CannotRecord                the journal cannot be written, so nothing was sent
-    ├── NoAnswer                        a read got no answer, after its retries
-    ├── OutcomeUnknown                  a call with an effect was sent, no readable answer came; .attempt.id
+    ├── NoAnswer                        a read received no response after all retries
+    ├── OutcomeUnknown                  a call with an effect was sent, but got no readable answer; .attempt.id
     ├── ApiError                        the service refused; .operation .status .error .message .body
     │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited
     │       ServiceFailure (reads)
-    ├── UnexpectedAnswer                success with an unreadable answer: it was carried out; .problems .body
-    │   ├── ResponseTooLarge            larger than the limit, and not read completely
-    │   └── UnreadableEffect            of a call with an effect, so an OutcomeUnknown too
-    ├── UnexpectedRedirect              a redirect; redirects are never followed
-    │   └── RedirectedEffect            of a call with an effect, so an OutcomeUnknown too
+    ├── UnexpectedAnswer                the call was carried out, but its answer is unreadable; .problems .body
+    │   ├── ResponseTooLarge            the answer exceeds the limit, and was not read completely
+    │   └── UnreadableEffect            the same for a call with an effect; also an OutcomeUnknown
+    ├── UnexpectedRedirect              the service sent a redirect, which is never followed
+    │   └── RedirectedEffect            the same for a call with an effect; also an OutcomeUnknown
     ├── InvalidWebhook                  a webhook delivery was rejected
     ├── EventTimeout (TimeoutError)     no matching event arrived in time
     ├── MissingExtra (ImportError)      a library is not installed; .extra installs it
-    └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
-        └── FileBusy                    locked by another process for too long
+    └── UnusableFile                    not a workbench database, newer or damaged, or the disk is full
+        └── FileBusy                    another process held the lock for too long
 
-    AdviceWarning (UserWarning)         a call that is allowed, and probably a mistake
+    AdviceWarning (UserWarning)         a call that is allowed, but probably a mistake
 
-No message holds a key or a private value: problems name the path and the rule, and texts of the service are shown with
+No message contains a key or a private value. Problems name the path and the rule. Text from the service is shown with
 escaped control characters and a limited length.
 """
 
@@ -52,7 +52,7 @@ _SHOWN = 500
 
 
 def visible(text: str, limit: int | None = None) -> str:
-    """Return text with its control, direction and zero-width characters and surrogates as escapes, cut at `limit`."""
+    """Return text truncated at `limit`, with control, direction and zero-width characters and surrogates as escapes."""
     if text.isascii() and text.isprintable():
         shown = text
     else:
@@ -76,7 +76,7 @@ def _hidden(character: str) -> bool:
 
 
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
-"""Letters, marks and symbols without a shape; the variation selectors are ranges."""
+"""Letters, marks and symbols without a visible shape, and ranges of variation selectors."""
 
 
 def _escape(character: str) -> str:
@@ -86,7 +86,7 @@ def _escape(character: str) -> str:
 
 @attrs.frozen
 class Problem:
-    """One problem of a value: path, broken rule, allowed values and remedy. The value itself is never stored."""
+    """One problem of a value, with path, broken rule, allowed values and remedy. The value itself is never stored."""
 
     path: str  # wire path, such as `externalFiatAccount.accountNumber`; empty for the entire value
     rule: str  # keyword of the broken rule: "required", "type", "pattern", "maximum"…
@@ -103,11 +103,11 @@ class Problem:
 
 
 MAX_PROBLEMS = 100
-"""Maximum number of problems stored for one value; further ones are only counted."""
+"""Maximum number of problems stored for one value. Further problems are only counted."""
 
 
 def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the first `MAX_PROBLEMS` problems, followed by the number of further ones."""
+    """Return the first `MAX_PROBLEMS` problems, followed by the number of further problems."""
     rest = iter(problems)
     kept = tuple(islice(rest, MAX_PROBLEMS))
     more = sum(1 for _ in rest)
@@ -182,7 +182,7 @@ def _as_problems(given: Iterable[Problem] | str) -> tuple[Problem, ...]:
 
 
 class InvalidRequest(WorkbenchError, ValueError):
-    """The request breaks a rule; nothing was sent. `problems` lists all broken rules."""
+    """The request breaks a rule, so nothing was sent. `problems` lists all broken rules."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
         self.problems = _as_problems(problems)
@@ -192,10 +192,12 @@ class InvalidRequest(WorkbenchError, ValueError):
 
 
 class UsageError(WorkbenchError, ValueError):
-    """An argument of a local function is missing, unknown or not allowed. `problems` lists all of them."""
+    """An argument of a local function is missing, unknown or not allowed. `problems` lists all problems."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "", as_given: bool = False) -> None:
-        """`as_given`: the paths belong to an external value, such as JSON, and not to Python arguments."""
+        """Create the error. With `as_given`, the paths belong to an external value such as JSON, not to Python
+        arguments.
+        """
         self.problems = _as_problems(problems)
         self.function = of
         named = self.problems if as_given else tuple(in_python(problem) for problem in self.problems)
@@ -206,7 +208,7 @@ _MAX_LISTED = 12
 
 
 def allowed_names(names: Iterable[object]) -> str:
-    """Return names as comma-separated text, truncated if long."""
+    """Return names as comma-separated text, which is truncated if it is long."""
     listed = [visible(str(name), 60) for name in names]
     more = f", … ({len(listed)} in all)" if len(listed) > _MAX_LISTED else ""
     return ", ".join(listed[:_MAX_LISTED]) + more
@@ -221,14 +223,16 @@ def nearest(name: object, names: Iterable[object]) -> str:
 
 
 def unknown_name(name: object, names: Iterable[object], what: str = "an argument") -> Problem:
-    """Return the problem of an unknown name, with the closest known name."""
+    """Return the problem of an unknown name, and suggest the closest known name."""
     listed = list(names)
     known = f" (known: {allowed_names(listed)})" if listed else ""
     return Problem(visible(str(name), 60), "unknown", f"is not {what}{nearest(name, listed)}{known}")
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
-    """Return the problem of a value outside the allowed ones, with the closest of these; it is not stored."""
+    """Return the problem of a value that is not allowed, and suggest the closest allowed value. The value is not
+    stored.
+    """
     listed = list(allowed)
     return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{nearest(value, listed)}")
 
@@ -239,20 +243,20 @@ def unsupported_file(name: str, extensions: Iterable[str]) -> str:
 
 
 class InvalidArguments(InvalidRequest, TypeError):
-    """Arguments are missing or unknown; nothing was sent."""
+    """Arguments are missing or unknown, so nothing was sent."""
 
 
 class WrongEnvironment(WorkbenchError):
-    """A sandbox-only operation aimed at production, or a sandbox control at a real service; nothing was sent."""
+    """A sandbox-only operation was aimed at production, or a sandbox control at a real service. Nothing was sent."""
 
 
 class NotArmed(WorkbenchError):
-    """A call with an effect in production without `arm()`; nothing was sent."""
+    """A call with an effect was not armed with `arm()` in production, so nothing was sent."""
 
 
 class DuplicateSuspected(WorkbenchError):
-    """The same operation with the same body was already sent within a day; nothing was sent now. `earlier` is the
-    earlier attempt's id.
+    """An equal operation with an equal body was sent within the last day, so nothing was sent now. `earlier` is the id
+    of the earlier attempt.
     """
 
     def __init__(self, message: str, *, earlier: str) -> None:
@@ -261,7 +265,7 @@ class DuplicateSuspected(WorkbenchError):
 
 
 class InvalidProfile(WorkbenchError, ValueError):
-    """A profile of the profiles file is invalid. `problems` lists everything that is wrong."""
+    """A profile of the profiles file is invalid. `problems` lists all problems."""
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
         self.problems = _as_problems(problems)
@@ -269,7 +273,7 @@ class InvalidProfile(WorkbenchError, ValueError):
 
 
 class NotSent(WorkbenchError):
-    """The request did not leave this machine, so it is safe to try again."""
+    """The request did not leave this machine, so a retry is safe."""
 
 
 class CannotRecord(NotSent):
@@ -277,14 +281,14 @@ class CannotRecord(NotSent):
 
 
 class NoAnswer(WorkbenchError):
-    """A read got no answer, after its retries."""
+    """A read received no response after all retries."""
 
 
 class OutcomeUnknown(WorkbenchError):
-    """A call with an effect was sent and no readable answer came: it may have been carried out.
+    """A call with an effect was sent, but got no readable answer. The service may have carried out the call.
 
-    It was not sent again. `attempt.id` names it in the journal; `status`, `error`, `message` and `correlation_id` come
-    from an answer such as a 500; they are None without one.
+    The call was not sent again. `attempt.id` identifies the call in the journal. `status`, `error`, `message` and
+    `correlation_id` come from an answer such as a 500, and are None without an answer.
     """
 
     def __init__(
@@ -306,7 +310,7 @@ class OutcomeUnknown(WorkbenchError):
 
 
 class ApiError(WorkbenchError):
-    """The service refused the request: `status`, `error` and `message` are its answer."""
+    """The service refused the request. `status`, `error` and `message` come from the answer."""
 
     correlation_id: str | None = None
     """Id under which the service logs the call, if the answer states it."""
@@ -362,13 +366,13 @@ class Unprocessable(ApiError):
 
 
 class RateLimited(ApiError):
-    """429: too many calls; `retry_after` is in seconds if the service stated it."""
+    """429: too many calls. `retry_after` is the delay that the service asks for in seconds, if stated."""
 
     retry_after: float | None = None
 
 
 class ServiceFailure(ApiError):
-    """5xx in answer to a read. For a call with an effect a 5xx is an OutcomeUnknown."""
+    """A read was answered with 5xx. For a call with an effect, a 5xx raises OutcomeUnknown."""
 
 
 STATUSES: Mapping[int, type[ApiError]] = {
@@ -378,7 +382,7 @@ STATUSES: Mapping[int, type[ApiError]] = {
 
 
 class UnexpectedAnswer(WorkbenchError):
-    """The service reported success, but its answer cannot be read: the call was carried out."""
+    """The service reported success, so the call was carried out, but its answer cannot be read."""
 
     def __init__(
         self, message: str, *, problems: Iterable[Problem] = (), body: object = None, status: int = 200
@@ -396,7 +400,7 @@ class ResponseTooLarge(UnexpectedAnswer):
 class UnreadableEffect(OutcomeUnknown, UnexpectedAnswer):
     """A call with an effect was carried out, but its answer is unreadable or too large, so the result is unknown.
 
-    The journal records it as done. Do not send it again.
+    The journal records the call as done. Do not send the call again.
     """
 
     def __init__(
@@ -413,15 +417,15 @@ class UnreadableEffect(OutcomeUnknown, UnexpectedAnswer):
 
 
 class UnexpectedRedirect(WorkbenchError):
-    """The service redirected the request; redirects are never followed."""
+    """The service redirected the request. Redirects are never followed."""
 
 
 class RedirectedEffect(OutcomeUnknown, UnexpectedRedirect):
-    """The service redirected a call with an effect: whether it was carried out is unknown."""
+    """The service redirected a call with an effect. It is unknown whether the call was carried out."""
 
 
 class InvalidWebhook(WorkbenchError):
-    """A webhook delivery was rejected for its signature, its size or its form."""
+    """A webhook delivery was rejected because of its signature, size or format."""
 
 
 class EventTimeout(WorkbenchError, TimeoutError):
@@ -429,15 +433,17 @@ class EventTimeout(WorkbenchError, TimeoutError):
 
 
 class UnusableFile(WorkbenchError):
-    """A file is not a workbench database, has a newer version, is damaged, or the disk is full; left unchanged."""
+    """A file is not a workbench database, has a newer version or is damaged, or the disk is full. The file is
+    unchanged.
+    """
 
 
 class FileBusy(UnusableFile):
-    """Another process held the lock of the file for too long; nothing was stored."""
+    """Another process held the file's lock for too long, so nothing was stored."""
 
 
 class MissingExtra(WorkbenchError, ImportError):
-    """A required library is not installed; `.extra` names the extra that installs it."""
+    """A required library is not installed. `.extra` is the name of the extra that installs the library."""
 
     def __init__(self, library: str, extra: str, command: str) -> None:
         self.library, self.extra = library, extra

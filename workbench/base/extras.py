@@ -1,4 +1,4 @@
-"""Optional libraries: importing a missing one raises `MissingExtra` with the command that installs it."""
+"""Optional libraries. An import of a missing library raises `MissingExtra` with the command that installs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DISTRIBUTION = "card-issuing-workbench"
 class MissingExtraFinder:
     """Import finder of last resort that names the extra of a missing library.
 
-    It handles imports made by workbench modules only, so that other code can still probe for optional libraries.
+    The finder handles only imports from workbench modules, so that other code can still probe for optional libraries.
     """
 
     @staticmethod
@@ -70,7 +70,7 @@ def _name_of(requirement: str) -> str:
 
 
 def extra_of(library: str) -> str | None:
-    """Return the smallest extra that installs a library; None if no extra does."""
+    """Return the smallest extra that installs a library, or None if no extra installs it."""
     wanted = library.lower().replace("_", "-")
     extras = [extra for extra, _ in _requirements()]
     return min((extra for extra, text in _requirements() if _name_of(text) == wanted), key=extras.count, default=None)
@@ -79,8 +79,8 @@ def extra_of(library: str) -> str | None:
 def install_command(extra: str) -> str:
     """Return the command that adds an extra to this installation.
 
-    The workbench is not on a public index, so the command names the checkout or wheel by its path. If that path is
-    gone, it lists the libraries instead.
+    The workbench is not in a public package index, so the command contains the path of the checkout or wheel. If this
+    path no longer exists, the command lists the libraries instead.
     """
     source, editable = install_source()
     if "://" in source:
@@ -91,7 +91,9 @@ def install_command(extra: str) -> str:
 
 
 def install_source() -> tuple[str, bool]:
-    """Return the path or URL that this workbench was installed from, and whether it is editable; "" if it is gone."""
+    """Return the path or URL that this workbench was installed from ("" if it no longer exists), and whether the
+    installation is editable.
+    """
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from pathlib import Path

@@ -1,4 +1,6 @@
-"""Keys, which are checked and never printed, pickled or copied into a dump; a function may supply them."""
+"""API and signing keys, as values or from a function. They are validated, and never printed, pickled or included in a
+dump.
+"""
 
 import hashlib
 import threading
@@ -19,7 +21,7 @@ MAX_AGE = 900.0
 class Key:
     """An API key, or a key that signs deliveries. Only `header()` returns its value.
 
-    A key from a function is fetched again when it is older than `MAX_AGE`, after the service refused it, and after a
+    A key from a function is fetched again when it is older than `MAX_AGE`, after the service refuses it, and after a
     delivery whose signature does not match.
     """
 
@@ -41,7 +43,9 @@ class Key:
 
     @classmethod
     def of(cls, given: "KeyText | Key | Callable[[], str]", name: str = "api_key") -> "Key":
-        """Return a `Key` from a key, a text, or a function that fetches it. `name` is the argument, for messages."""
+        """Return a `Key` from a key, a text, or a function that fetches the key. `name` is the argument name for
+        messages.
+        """
         if isinstance(given, Key):
             return given
         return cls(given(), given, name=name) if callable(given) else cls(given, name=name)
@@ -61,7 +65,7 @@ class Key:
         self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=monotonic())
 
     def checked_by(self, check: Callable[[str], object]) -> None:
-        """Check the fingerprints of this key and of its replacements with a function that raises an error."""
+        """Check the fingerprint of this key, and of each later replacement, with a function that raises an error."""
         check(self.fingerprint)
         self._set(_check=check)
 
@@ -71,7 +75,7 @@ class Key:
         return self._fetch is not None and monotonic() - self._fetched > MAX_AGE
 
     def renew(self, version: int) -> bool:
-        """Fetch the key again, once for all threads that used this version; return whether it changed.
+        """Fetch the key again, once for all threads that used this version, and return whether the key changed.
 
         On failure the old key remains, and a warning is logged.
         """
@@ -115,7 +119,7 @@ _BLANK = "\0 \t\r\n\v\f"
 
 
 def key_problem(value: object, *, takes_bytes: bool = False) -> str | None:
-    """Return why a text cannot be sent as a key, without quoting it; None if it can."""
+    """Return the reason why a text cannot be sent as a key, without quoting the text, or None for a valid key."""
     if value is None:
         return "is missing"
     if isinstance(value, bytes | bytearray) and takes_bytes:

@@ -8,7 +8,7 @@
     if not TYPE_CHECKING:
         __getattr__, __dir__ = public_names(__name__, _NAMES)
 
-Type checkers and editors read the imports, Python reads the dictionary; `tests/test_packages.py` compares them.
+Type checkers and editors read the imports, and Python reads the dictionary. `tests/test_packages.py` compares both.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from __future__ import annotations
 import sys
 
 TYPE_CHECKING = __name__ == "typing"
-"""Replaces `typing.TYPE_CHECKING` in the modules that `import workbench` loads: importing `typing` takes longer than
-all of them.
+"""Replaces `typing.TYPE_CHECKING` in the modules that `import workbench` loads, because an import of `typing` takes
+longer than all these modules.
 """
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Remedies for problems, worded for each interface: Python, terminal, HTTP, form or agent.
 
-An error holds a remedy as a code with parameters, such as `Remedy("again")`. Its text is looked up when it is shown.
-The package that raises it declares its text in Python; an interface adds its own texts.
+An error holds a remedy as a code with parameters, such as `Remedy("again")`. The remedy's text is looked up when the
+error is shown. The package that raises the error declares the text for Python, and other interfaces add their own
+texts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ Interface = Literal["python", "terminal", "http", "form", "agent"]
 _CURRENT: ContextVar[Interface] = ContextVar("interface", default="python")
 
 WORDINGS: dict[str, dict[str, str]] = {}
-"""Text of each remedy by interface; "other" is used by interfaces without a text."""
+"""Texts of each remedy by interface. Interfaces without a text use "other"."""
 
 
 def declare(code: str, *, python: str, other: str) -> None:
@@ -31,7 +32,7 @@ def word(interface: Interface, texts: Mapping[str, str]) -> None:
 
 @attrs.frozen(init=False)
 class Remedy:
-    """Remedy for a problem: a code and the parameters of its text."""
+    """Remedy for a problem: a code, and the parameters of the remedy's text."""
 
     code: str
     parameters: Mapping[str, object] = attrs.field(hash=False)

@@ -1,12 +1,12 @@
-"""Decode UTF-8 text, with or without a byte order mark; an error names another encoding."""
+"""Decoding of UTF-8 text, with or without a byte order mark. For other encodings, the error names the encoding."""
 
 _MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-"""Byte order marks of other encodings; UTF-32 first, since one of its marks begins like one of UTF-16."""
+"""Byte order marks of other encodings. UTF-32 is first, since one UTF-32 mark begins with a UTF-16 mark."""
 
 
 class NotText(ValueError):
-    """Bytes that are not UTF-8; the message names their content and the position of the error."""
+    """Bytes that are not UTF-8. The message names their probable content and the position of the error."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")

@@ -1,1 +1,1 @@
-"""Calls, events and withdrawals, and the session that joins them."""
+"""Calls, events and withdrawals, and the session that combines them."""

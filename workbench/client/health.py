@@ -72,7 +72,7 @@ class Health:
 
     @property
     def ok(self) -> bool:
-        """Whether there are no troubles."""
+        """Whether the session has no troubles."""
         return not self.troubles
 
     def __iter__(self) -> Iterator[Trouble]:
@@ -238,7 +238,7 @@ def _failed_requests(session: Examined) -> Iterator[_Sign]:
 
 
 def _failed(operation: str | None, status: int, message: str, fault: str | None = None) -> _Sign:
-    """Return a failed request; ids and numbers in its message do not distinguish causes."""
+    """Return a failed request. Ids and numbers in the message do not distinguish causes."""
     member = _member(operation, message)
     rule = _rule(operation, status, message, member)
     reason = f", {rule}" if rule else ""
@@ -265,7 +265,9 @@ def _member(operation: str | None, message: str) -> str | None:
 
 
 def _rule(operation: str | None, status: int, message: str, member: str | None) -> str | None:
-    """Return the documented reason of a status and message; a message that names a member means a broken rule."""
+    """Return the documented reason for a status and message. If the message names a member, prefer a validation
+    failure.
+    """
     general = {"{problems}": 1, "{reason}": 2} if member else {"{reason}": 1, "{problems}": 2}
     failures = OPERATIONS[operation].failures if operation else ()
     for failure in sorted(failures, key=lambda failure: general.get(failure.message, 0)):

@@ -74,7 +74,7 @@ class _Session(BaseClient):
         """Create a session. Call `connect()` instead, which sets these arguments.
 
         Args:
-            sandbox: The embedded sandbox, or the controls of a served one; None for a real service.
+            sandbox: Embedded sandbox, or controls of a served sandbox, or None for a real service.
             keys: Keys that sign webhook deliveries (default: the API key).
             inbox: File that stores the events; None stores them in memory.
             name: Name of the profile.
@@ -141,7 +141,7 @@ class _Session(BaseClient):
         return stated.get("idempotency_keys") is True
 
     def health(self) -> "Health":
-        """Return what needs attention, most urgent first: unknown outcomes, failures by cause, and remedies.
+        """Return the session's problems, most urgent first: unknown outcomes, failures by cause, and remedies.
 
         Failed reads come from the sandbox's log. For a real service only writes are known, from the journal.
         """
@@ -244,7 +244,7 @@ class _SandboxEvents:
 
 
 def latest() -> Session | None:
-    """Return the most recently opened session of this process; None if it was discarded."""
+    """Return the most recently opened session of this process, or None if it was discarded."""
     return _LATEST[0]() if _LATEST else None
 
 
@@ -337,22 +337,22 @@ def connect(
     Args:
         where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. If
             WORKBENCH_PROFILE names a profile, None opens that, unless an argument asks for an embedded sandbox.
-        api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401; by
-            default the sandbox's full key, or the profile's key. A sandbox served by another machine, at https://…,
-            needs its full key.
+        api_key: The key, or a function that fetches the key. The function is called again every 15 minutes and after a
+            401. The default is the sandbox's full key, or the profile's key. A sandbox that another machine serves, at
+            https://…, needs its full key.
         tenant: Tenant of the sandbox whose key is used, such as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds per call, including retries (default 30, or the profile's); None waits forever.
-        check: Whether requests are checked before they are sent; False sends invalid ones too.
-        journal: Where calls with an effect are recorded: a Journal or a path; False records none. By default in
-            memory for a sandbox, in a file for a real service.
-        limits: Rates, caps and the list of recipients.
-        wire_names: Wire names that differ from the assumed ones, such as {"simulate_authorization.decline_reason":
+        check: Whether requests are checked before they are sent. False also sends invalid requests.
+        journal: Journal, or path of a journal, that records calls with an effect. False records no calls. By default
+            the journal is in memory for a sandbox, and in a file for a real service.
+        limits: Rate limits, caps and the list of allowed recipients.
+        wire_names: Wire names that differ from the assumed names, such as {"simulate_authorization.decline_reason":
             "reason"}.
-        ca_file: Certificates to trust in place of the usual ones.
-        idempotency_header: Header to send a key of each call in, the same for each attempt.
+        ca_file: Certificates to trust in place of the default certificates.
+        idempotency_header: Header that carries an idempotency key for each call, equal for all attempts.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
-        behavior: Embedded sandbox only: "documented" (default), "observed" to follow live services where the document
-            is silent, or a TOML file or mapping with settings, such as {"settle_route": False}.
+        behavior: Embedded sandbox only: "documented" (default), "observed" to follow live services in cases that the
+            document leaves open, or a TOML file or mapping with settings, such as {"settle_route": False}.
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
         path: Embedded sandbox only: file that stores its state; by default the state is in memory.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
@@ -363,7 +363,7 @@ def connect(
         http: Options of the connections to a service, such as {"trust_env": True}; see `docs/connections.md`.
 
     Raises:
-        UsageError: Arguments are not allowed; the message lists all problems.
+        UsageError: Arguments are not allowed. The message lists all problems.
         InvalidProfile: The profile is unknown or invalid.
         NotSent: No sandbox answers at the URL.
     """

@@ -1,4 +1,4 @@
-"""Answers to the questions of tasks: text, a letter of some options, the letters of steps in order, or an amount."""
+"""Answers to the questions of tasks: text, the letter of an option, the letters of steps in order, or an amount."""
 
 import re
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ def read_answer(question: "Expectation", text: str) -> str:
     """Normalize an answer for comparison: letters in lower case, amounts in cents, other text unchanged.
 
     Raises:
-        UsageError: The question cannot be answered with it.
+        UsageError: The text is not an allowed answer to the question.
     """
     read = text.strip()[:MAX_ANSWER]
     if question.unit:
@@ -52,7 +52,7 @@ def _cents(text: str) -> str:
 
 
 def comment(question: "Expectation", answer: str) -> str:
-    """Return the feedback on an answer, right or wrong; empty if the question has none for it."""
+    """Return the feedback on a right or wrong answer; empty if the question has no feedback for the answer."""
     right = str(question.value)
     if not question.options or len(right) == 1:
         return question.near.get(answer, question.near.get("", ""))

@@ -1,4 +1,4 @@
-"""Tasks in a notebook: a choice of all, and for one of them fields for answers, and buttons with feedback below."""
+"""Tasks in a notebook: a menu of all tasks, and for the chosen task, fields for answers and buttons with feedback."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,7 +19,7 @@ _ONE_ANSWER = "one letter"
 
 
 class AskView(Displayed):
-    """A task or question that is answered without code.
+    """A task or question that learners answer without code.
 
     Args:
         shown: The task, as `wb.course.task` returns it.
@@ -52,11 +52,11 @@ class AskView(Displayed):
 
     @property
     def html(self) -> str:
-        """The question, and the feedback so far."""
+        """Return the question, and the feedback so far."""
         return f"{self._asked.brief_html}{self.feedback.value}"
 
     def check(self) -> Display:
-        """Store the answers in the fields, and check the task."""
+        """Store the answers from the fields, and check the task."""
         values = {name: field.value for name, field in self.fields.items() if field.value.strip()}
         answered = course.answer(self._name, **values) if values else None
         return answered if self._is_quiz and answered is not None else course.check(self._name)
@@ -72,12 +72,12 @@ class AskView(Displayed):
 
 
 class ChooserView(Displayed):
-    """List of all tasks; the selected one opens below.
+    """List of all tasks. The selected task opens below the list.
 
     Args:
         shown: The table of tasks, as `wb.course.task` returns it without a name.
         titles: Titles of the tasks, by name.
-        api: The session to do them in; default: the most recent one.
+        api: The session for the tasks; default: the most recent session.
     """
 
     def __init__(self, shown: Display, titles: Mapping[str, str], api: object = None) -> None:
@@ -95,11 +95,11 @@ class ChooserView(Displayed):
 
     @property
     def html(self) -> str:
-        """The table of tasks."""
+        """Return the table of tasks."""
         return self._table._repr_html_()
 
     def begin(self) -> None:
-        """Begin the chosen task, and show it below."""
+        """Begin the chosen task, and show it below the list."""
         former, self.asked = self.begun.children, None
         try:
             shown = course.task(self.names.value, self._api)

@@ -1,4 +1,4 @@
-"""Attempts at a task: its world, live traffic, answers and check, in an embedded, served or class sandbox."""
+"""Attempts at a task: its world, live traffic, answers and check. The sandbox is embedded, served or in a class."""
 
 import hashlib
 import json
@@ -44,8 +44,8 @@ class Attempt:
 
     Args:
         task: The task.
-        sandbox: The sandbox, or the controls of a served one.
-        state: What `begin` stored, as JSON values; empty before.
+        sandbox: The sandbox, or the controls of a served sandbox.
+        state: The values that `begin` stored, as JSON; empty before.
         fetched: Ids of the events that the learner's inbox has read.
         ca_file: Certificates for a served sandbox.
     """
@@ -66,12 +66,12 @@ class Attempt:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the attempt was begun in this sandbox, which was not reset since."""
+        """Whether the attempt was begun in this sandbox, and the sandbox was not reset since."""
         return bool(self.state.get("world") == internals(self.sandbox).world_id())
 
     @property
     def is_on(self) -> bool:
-        """Whether the attempt is not done, and its planned time not over."""
+        """Whether the attempt is not done, and its planned time is not over."""
         return self.is_begun and not self.state.get("done") and self.minutes <= self.task.minutes
 
     def begin(self) -> None:
@@ -94,7 +94,7 @@ class Attempt:
         self.state.update(mark(self.sandbox), **begun)
 
     def start(self) -> Facts:
-        """Begin the task, unless it is an active drill or a completed exercise, and return its facts."""
+        """Begin the task, unless it is an active drill or a completed exercise. Return the facts of the task."""
         if not self.is_begun or not (self.task.minutes or self.check()["missing"] == []):
             self.begin()
         names = {**first_guide(self.sandbox.seed), **self.state["facts"]}
@@ -106,7 +106,7 @@ class Attempt:
             raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
 
     def _buy(self, client: Client, card: str, cents: int, merchant: str = "Example Market", settle: bool = True) -> str:
-        """Make a purchase, settle it unless it was declined, and return its id."""
+        """Make a purchase and return its id. It is settled if `settle` is set, unless it was declined."""
         bought = client.simulate_authorization(card_id=card, amount=cents, merchant_name=merchant, **PURCHASE)
         if settle and bought.status == "authorized":
             self.sandbox.settle(bought.transaction_id)
@@ -114,12 +114,12 @@ class Attempt:
 
     @property
     def minutes(self) -> float:
-        """Minutes since the beginning."""
+        """Minutes since the attempt began."""
         seconds = (now() - datetime.fromisoformat(self.state["begun"])).total_seconds()
         return round(max(seconds, 0) / 60, 1)
 
     def catch_up(self) -> bool:
-        """Make the purchases of the live traffic that are due, and return whether there were any."""
+        """Make the purchases of the live traffic that are due. Return whether there were any."""
         traffic, state = self.task.traffic, self.state
         due = int(min(self.minutes, self.task.minutes) * 60) // traffic["every"] if traffic else 0
         if state["played"] >= due or state.get("done"):
@@ -137,10 +137,10 @@ class Attempt:
         return True
 
     def answer(self, values: Mapping[str, Any]) -> Facts:
-        """Store answers.
+        """Store the learner's answers.
 
         Raises:
-            UsageError: The task was not begun, or does not allow the answer.
+            UsageError: The task was not begun, or the answer is not allowed.
         """
         self._require()
         questions = self.task.questions
@@ -154,7 +154,7 @@ class Attempt:
         return {}
 
     def check(self) -> Facts:
-        """Return what is missing, and whether the learner did anything since the last check.
+        """Return the unmet criteria, and whether the learner did anything since the last check.
 
         Raises:
             UsageError: The task was not begun.
@@ -174,7 +174,7 @@ class Attempt:
 
 
 def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: Mapping[str, Any]) -> None:
-    """Make one call or control of a world: `do`, its arguments, and `as`, the name of the resulting id.
+    """Run one call or control of a world. A step has `do`, its arguments, and `as`, the name for the resulting id.
 
     Raises:
         LookupError: An argument refers to a record that the sandbox does not hold.

@@ -1,4 +1,4 @@
-"""Actions of a learner on tasks in a place, and their results: the same for a kernel, a command and a class server."""
+"""Learner's actions on tasks in a place, and their results. Kernels, commands and class servers share this code."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -24,7 +24,7 @@ class Act:
     Attributes:
         kind: "start", "check", "hint" or "answer".
         task: Name of the task.
-        values: Answers, of the kind "answer".
+        values: Answers, for the kind "answer".
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Act:
 
 
 def about(task: Task) -> dict[str, Any]:
-    """Return a task as a learner sees it, as JSON values: without criteria, hints and answers."""
+    """Return a task as learners see it, as JSON values: without criteria, hints and answers."""
     questions = task.questions
     only = next(iter(questions.values())) if len(questions) == 1 else None
     return {
@@ -57,7 +57,7 @@ def _or_none(value: Any) -> float | None:
 
 @attrs.frozen(kw_only=True)
 class TaskResult:
-    """Result of a learner in a task. A done task stays done, with its tries, hints and minutes."""
+    """A learner's result in a task. A completed task stays completed, with its tries, hints and minutes."""
 
     task: str
     done: bool = False
@@ -73,24 +73,24 @@ class TaskResult:
 
     @classmethod
     def read(cls, content: object) -> "TaskResult | None":
-        """Return a result from JSON values; None for any other values."""
+        """Return a result from JSON values; None if the values are not a result."""
         try:
             return cls(**content)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return None
 
     def minutes_by(self, active: float) -> float:
-        """Return the minutes of work since the beginning, by the seconds worked so far."""
+        """Return the minutes of work since the task began, from the seconds that the learner worked so far."""
         return round(max(active - self.begun_active, 0) / 60, 1)
 
     @property
     def row(self) -> dict[str, Any]:
-        """Row of a table: numbers only once the task was begun."""
+        """Row of a table. Numbers appear only once the task was begun."""
         numbers = {"tries": self.tries, "hints": self.hints, "minutes": self.minutes}
         return {"status": "✓ done" if self.done else "○ not done", **(numbers if self.begun_at else {})}
 
     def after(self, reply: Mapping[str, Any], hints: int, active: float) -> "TaskResult":
-        """Return the result after an action such as a hint or a check. A completed task stays done.
+        """Return the result after an action such as a hint or a check. A completed task stays completed.
 
         Args:
             reply: The answer to the learner.
@@ -120,7 +120,7 @@ def _now() -> str:
 
 
 class Store(Protocol):
-    """JSON values by name: the learner's file, or the results of a class."""
+    """Store of JSON values by name: the learner's file, or the results of a class."""
 
     def get(self, name: str, default: object = None) -> Any:
         """Return a value."""
@@ -131,7 +131,7 @@ class Store(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Desk:
-    """Tasks in a place, with the state of the attempts at them and the learner's results.
+    """Tasks in a place, with the state of the learner's attempts and results.
 
     Attributes:
         tasks: The tasks by name.
@@ -154,7 +154,7 @@ class Desk:
     ca_file: str | None = None
 
     def play(self, name: str) -> bool:
-        """Make the purchases of live traffic that are due; return whether the drill is still on."""
+        """Make the purchases of live traffic that are due. Return whether the drill is still running."""
         attempt = self._attempt(name)
         if not attempt.is_on:
             return False
@@ -168,10 +168,10 @@ class Desk:
         return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
 
     def do(self, act: Act) -> dict[str, Any]:
-        """Carry out an action, store the result, and return the answer to the learner as JSON values.
+        """Perform an action, store the result, and return the answer to the learner as JSON values.
 
         Raises:
-            UsageError: The task was not begun, asks for no such answer, or has no such hint.
+            UsageError: The task was not begun, does not ask for this answer, or has no further hint.
         """
         task, name = self.tasks[act.task], f"{self.results}{act.task}"
         before = TaskResult.read(self.store.get(name))
@@ -206,7 +206,7 @@ KINDS = frozenset({"start", "check", "answer", "hint"})
 
 
 def _hint(task: Task, result: TaskResult) -> dict[str, Any]:
-    """Return the next hint; all hints once the task is done."""
+    """Return the next hint, or all hints once the task is done."""
     hints = task.all_hints if result.done else task.all_hints[: result.hints + 1]
     if not hints:
         raise UsageError(f"{task.name} has no hints", of="course.hint")

@@ -1,4 +1,4 @@
-"""What the course shows: sheets and tables, as text and as HTML."""
+"""What the course displays: sheets and tables, as text and as HTML."""
 
 import re
 from importlib.util import find_spec
@@ -14,10 +14,10 @@ WRONG = Cell(("✗ try again",), "status:planned")
 
 
 class Display(Shown):
-    """A sheet, displayed as plain text and as HTML.
+    """A sheet that is displayed as plain text and as HTML.
 
     Args:
-        brief: The sheet to show next to fields and buttons, without code; default: the same.
+        brief: The sheet without code, to show next to fields and buttons; default: the same sheet.
     """
 
     def __init__(self, sheet: Sheet | Grid, brief: Sheet | Grid | None = None) -> None:
@@ -32,7 +32,7 @@ class Display(Shown):
 
     @property
     def brief_html(self) -> str:
-        """HTML to show next to fields and buttons."""
+        """Return HTML to show next to fields and buttons."""
         return marked(write(self._brief))
 
     def _repr_html_(self) -> str:
@@ -40,11 +40,11 @@ class Display(Shown):
 
 
 def marked(html: str) -> str:
-    """Return HTML with text between backticks as code."""
+    """Return HTML in which text between backticks is code."""
     return re.sub("`([^`<>\n]+)`", r"<code>\1</code>", html)
 
 
 def require_widgets() -> None:
-    """Raise NotImplementedError, after which IPython shows the sheet, where no notebook can show widgets."""
+    """Raise NotImplementedError if no notebook can show widgets. IPython then shows the sheet."""
     if notebook_shell() is None or not find_spec("ipywidgets"):
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Evidence of a task in a sandbox: records before and after, requests and events since the beginning."""
+"""Evidence for a task in a sandbox: records before and after, and the requests and events since the task began."""
 
 import hashlib
 import json
@@ -34,14 +34,14 @@ Record = Mapping[str, Any]
 
 
 def flat(value: object) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a value with their dotted paths, in Python names."""
+    """Yield the members of a value by dotted path, in Python names."""
     for path, inner in leaves_of(value, items=True):
         names = path.replace("]", "").replace("[", ".").split(".")
         yield ".".join(snake(name) for name in names if name not in ("", "members")), inner
 
 
 def digest(record: Record) -> str:
-    """Return a short hash of a record, without members derived from other records."""
+    """Return a short hash of a record, without the members that are derived from other records."""
     left_out = _FOLLOWS.get(str(record.get("kind")), ())
     content = {name: value for name, value in record.items() if name not in left_out}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
@@ -56,7 +56,7 @@ _DELIVERY = ("endpoint", "event_id", "kind", "state")
 
 
 def _deliveries(sandbox: "Sandbox") -> Iterator[Record]:
-    """Yield each attempt at a delivery, with the delivery and the body of its event."""
+    """Yield each delivery attempt, with the fields of its delivery and its event body."""
     bodies = {event.payload["id"]: event.payload["body"] for event in sandbox.events()}
     for delivery in sandbox.deliveries():
         about = {**bodies.get(delivery.event_id, {}), **{name: getattr(delivery, name) for name in _DELIVERY}}
@@ -87,7 +87,7 @@ def mark(sandbox: "Sandbox") -> Facts:
 
 
 def signature(entry: Any) -> str:
-    """Return an identifier of a request in the log, which numbers only requests with events."""
+    """Return an identifier for a request in the log. The log numbers only requests that have events."""
     return f"{entry.method} {entry.path} {entry.status} {entry.at.isoformat()} {entry.seconds} {entry.request_id or ''}"
 
 
@@ -96,7 +96,7 @@ def _numbers(record: Record) -> dict[str, str]:
 
 
 def as_number(value: object) -> Decimal | None:
-    """Return a value as a number; None if it is not one."""
+    """Return a value as a number; None if it is not a number."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -106,13 +106,13 @@ def as_number(value: object) -> Decimal | None:
 
 
 def absorb(state: Facts, sandbox: "Sandbox", before: Mapping[str, str], last_event: int) -> None:
-    """Exclude changes by others from a task: their records and events are not the learner's.
+    """Exclude the changes of other people from a task, so that their records and events do not count as the learner's.
 
     Args:
-        state: The mark of the task.
-        sandbox: The sandbox, after their changes.
-        before: Hashes of its records before them.
-        last_event: Number of the last event before them.
+        state: Mark of the task.
+        sandbox: The sandbox after the other changes.
+        before: Hashes of the sandbox's records before these changes.
+        last_event: Number of the last event before these changes.
     """
     after = {id_: digest(record) for id_, record in all_records(sandbox).items()}
     state["records"].update({id_: hash_ for id_, hash_ in after.items() if before.get(id_) != hash_})
@@ -124,7 +124,7 @@ class Evidence:
 
     Args:
         sandbox: The sandbox.
-        state: What was stored at the beginning.
+        state: State that was stored when the task began.
         fetched: Ids of the events that the learner's inbox has read.
     """
 
@@ -135,24 +135,24 @@ class Evidence:
 
     @property
     def guide(self) -> Mapping[str, Any]:
-        """The guide of the sandbox in its initial state."""
+        """Return the guide of the sandbox in its initial state."""
         return first_guide(self.sandbox.seed)
 
     @cached_property
     def records(self) -> dict[str, Record]:
-        """Records by id."""
+        """Return the records by id."""
         return all_records(self.sandbox)
 
     @cached_property
     def changed(self) -> dict[str, Record]:
-        """Created and changed records, and the ids of deleted records."""
+        """Return the created and changed records, and the ids of deleted records."""
         before = self.state["records"]
         now = {id_: record for id_, record in self.records.items() if before.get(id_) != digest(record)}
         return {**now, **{id_: {"id": id_, "kind": "deleted"} for id_ in before if id_ not in self.records}}
 
     @cached_property
     def calls(self) -> list[Record]:
-        """Requests of the learner since the beginning, flat, oldest first."""
+        """Return the learner's requests since the task began as flat members, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         last = self.state["request"]
         begun = next((number for number, entry in enumerate(log, 1) if last and signature(entry) == last), 0)
@@ -168,12 +168,12 @@ class Evidence:
         return [call for call in calls if call[STATUS] == status and call[FAULT] in ("", "lost")]
 
     def add_live(self, transaction: str) -> None:
-        """Exclude a purchase by the task from the learner's changes."""
+        """Exclude one of the task's own purchases from the learner's changes."""
         self.state["live"].append(transaction)
         self.state["records"][transaction] = digest(self.sandbox.state(transaction))
 
     def events(self, kind: str, everything: bool = False) -> list[Record]:
-        """Return the events of a kind, flat, with `event_id`, `cause` and `fetched`."""
+        """Return the events of a kind as flat members, with `event_id`, `cause` and `fetched`."""
         since = 0 if everything else self.state["event"]
         events = list(self.sandbox.events(kind, since=since))
         return [self._event(event) for event in events if event.payload["id"] not in self.state["others"]]
@@ -189,7 +189,7 @@ class Evidence:
 
 
 def operator(sandbox: Any, ca_file: str | None = None) -> Client:
-    """Return a client for events in a world that the learner does not cause; injected faults do not apply to it."""
+    """Return a client for events in a world that the learner does not cause. Injected faults do not affect it."""
     transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
@@ -197,12 +197,12 @@ def operator(sandbox: Any, ca_file: str | None = None) -> Client:
 
 @lru_cache(maxsize=4)
 def first_guide(seed: int) -> Mapping[str, Any]:
-    """Return the guide of a sandbox with a seed in its initial state."""
+    """Return the guide of a sandbox with this seed in its initial state."""
     return dict(Sandbox(seed).guide())
 
 
 def _call(entry: Any) -> Record:
-    """Return a request with its arguments, the members of its answer, and the other facts that a criterion may name."""
+    """Return a request with its arguments, the members of its answer, and the other facts that a criterion can name."""
     operation = OPERATIONS[entry.operation]
     sent = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
     answer = entry.answer if isinstance(entry.answer, Mapping) else {}

@@ -1,7 +1,7 @@
 """Join and leave a class by its link, such as `https://class.example:8700/olive-4f7m-qjxa#9f86d081…`.
 
-The part after `#` is the first 32 digits of the SHA-256 fingerprint of the class server's self-signed certificate,
-which is fetched and trusted only if it matches.
+The part after `#` has the first 32 digits of a SHA-256 fingerprint. The class server's self-signed certificate is
+fetched, and trusted only if its fingerprint matches.
 """
 
 import hashlib
@@ -33,15 +33,16 @@ _FORM = (
 
 
 def join(link: str) -> Display:
-    """Join a class: store the link, so that `wb.connect()` in all your kernels and commands opens your sandbox there.
+    """Join a class. The link is stored, so `wb.connect()` in all your kernels and commands opens your sandbox there.
 
-    `workbench course leave` ends the membership; your progress is not lost.
+    `workbench course leave` ends the membership. Your progress is not lost.
 
     Args:
-        link: The link of your sheet, with your code.
+        link: The link on your sheet, which contains your code.
 
     Raises:
-        UsageError: The link is malformed or cut off, its code is unknown, or its fingerprint does not match the server.
+        UsageError: The link is malformed or truncated, its code is unknown, or its fingerprint does not match the
+            server.
         NotSent: Connection refused.
         WrongEnvironment: The server is not a class server.
     """
@@ -88,7 +89,7 @@ def _certificate(host: str, port: int, fingerprint: str) -> str:
 
 
 def leave() -> Display:
-    """Leave the class: later sessions open embedded sandboxes again. Your progress is not lost."""
+    """Leave the class. Later sessions open embedded sandboxes again, and your progress is not lost."""
     path = state_path() / membership.JOINED
     was = path.exists()
     for name in (membership.JOINED, _CERTIFICATE):

@@ -1,4 +1,4 @@
-"""Judge of tasks: what is missing, for a person in a notebook, in the panel or at the prompt, and for a program."""
+"""Judge of tasks. It returns the unmet criteria for people in a notebook, the panel or a prompt, and for programs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _MANY = 10**6
 
 
 def judge(task: Task, seen: Evidence) -> tuple[str, ...]:
-    """Return what is missing in a task as sentences; nothing if it is done."""
+    """Return the unmet criteria of a task as sentences. The list is empty if the task is done."""
     return tuple(visible(sentence, 400) for sentence in _Judgment(task, seen).missing()[:_MAX_SENTENCES])
 
 
@@ -64,7 +64,7 @@ class _Judgment:
             yield f"{len(chosen) - len(right)} further calls of {expected.subject} are not what is asked for."
 
     def _pool(self, expected: Expectation) -> list[Record]:
-        """Return the flat records, requests or events that a criterion may be about."""
+        """Return the flat records, requests or events to which a criterion can apply."""
         seen, subject = self._seen, expected.subject
         if expected.verb == "event":
             return seen.events(subject, expected.everything)
@@ -86,7 +86,7 @@ class _Judgment:
         return None if value is None else {str(id_).lower() for id_ in (value if isinstance(value, list) else [value])}
 
     def _bounds(self, expected: Expectation, chosen: int) -> tuple[int, int]:
-        """Return how many are needed, and how many are allowed."""
+        """Return the number of matches that are needed, and the number that is allowed."""
         usual: object = "1+" if expected.others or expected.verb == "event" else 1
         if expected.verb == "equals":
             usual = len(self._ids(expected) or (1,))
@@ -99,7 +99,7 @@ class _Judgment:
         return (int(text[:-1]), _MANY) if text.endswith("+") else (int(text), int(text))
 
     def _nothing_else(self) -> Iterator[str]:
-        """Yield the records that changed although no criterion is about them."""
+        """Yield the records that changed although no criterion applies to them."""
         changed = [record for id_, record in self._seen.changed.items() if id_ not in self._claimed]
         other = [record for record in changed if record["kind"] not in self._task.also]
         for record in other[:_SHOWN]:
@@ -163,8 +163,9 @@ class _Judgment:
 
 
 def same(value: object, expected: object) -> bool:
-    """Return whether two values are equal: numbers as numbers, text without regard to case; a list contains the allowed
-    values.
+    """Return whether a value equals an expected value.
+
+    Numbers are compared as numbers, and text is case-insensitive. An expected list contains the allowed values.
     """
     if isinstance(expected, list | tuple):
         if isinstance(value, str) and "," in value:
@@ -177,7 +178,7 @@ def same(value: object, expected: object) -> bool:
 
 
 def _plain(value: object) -> str:
-    """Return text to compare: in lower case, with single blanks."""
+    """Return text in the form in which it is compared: lower case, single spaces."""
     return " ".join(str(value).split()).casefold()
 
 
@@ -185,7 +186,7 @@ def look_up(names: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path such as `cards.active.1`, `companies.0.owners.status=denied.id` or `approved.6:18`.
 
     Raises:
-        LookupError: There is no such value.
+        LookupError: The path has no value.
     """
     value: object = names
     parts = path.split(".")
@@ -210,7 +211,7 @@ def _part(value: Any, part: str) -> Any:
 
 
 def filled(names: Mapping[str, Any], value: object) -> Any:
-    """Resolve references in a value: texts that begin with `$`; see `look_up`."""
+    """Resolve references in a value, which are texts that begin with `$`; see `look_up`."""
     if isinstance(value, Mapping):
         return {name: filled(names, inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -219,7 +220,7 @@ def filled(names: Mapping[str, Any], value: object) -> Any:
 
 
 def _expected(members: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield expected members with their dotted paths; conditions stay mappings."""
+    """Yield expected members by dotted path. Conditions stay mappings."""
     for name, value in members.items():
         below = f"{path}{name}"
         if isinstance(value, Mapping) and not value.keys() <= {"not", "matches", "same_as", "change", "of"}:
@@ -229,7 +230,7 @@ def _expected(members: Mapping[str, Any], path: str = "") -> Iterator[tuple[str,
 
 
 def _further(record: Record, expected: Expectation) -> list[str]:
-    """Return the arguments of a request that a criterion does not name; `others` allows any."""
+    """Return the arguments of a request that a criterion does not name. `others` allows any arguments."""
     if expected.others or expected.verb == "not_called" or CALLED not in record:
         return []
     named = {path.partition(".")[0] for path in (*expected.where, *expected.members, *expected.may)}

@@ -33,7 +33,7 @@ PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 
 
 class TaskShown(Display):
-    """A task with its facts and questions; a notebook shows fields and buttons for it.
+    """A task with its facts and questions. A notebook shows fields and buttons for the task.
 
     Attributes:
         facts: Facts that the task states, such as ids.
@@ -65,7 +65,7 @@ class TaskShown(Display):
 
 
 class TaskList(Display):
-    """All tasks; a notebook offers to start one."""
+    """List of all tasks. A notebook offers to start a task."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.titles = {name: task.title for name, task in tasks.items() if task.kind != "quiz"}
@@ -90,10 +90,10 @@ PANES["Tasks"] = _pane
 
 
 class Feedback(Display):
-    """The answer to a check, a quiz or a request for a hint.
+    """Feedback on a check, a quiz or a request for a hint.
 
     Attributes:
-        missing: The unmet criteria; `ok` if there are none.
+        missing: The unmet criteria. `ok` is true if there are none.
         hints: The hints so far.
     """
 
@@ -117,10 +117,10 @@ class Feedback(Display):
 
 
 def begin(place: str) -> None:
-    """Begin a notebook or a drill in a separate sandbox; call it before `wb.connect()`.
+    """Begin a notebook or a drill in a separate sandbox. Call this function before `wb.connect()`.
 
-    In a class the sandbox is new, and no other notebook or drill uses it. Outside a class each `wb.connect()` makes a
-    sandbox, and nothing is shared.
+    In a class, the sandbox is new, and no other notebook or drill uses it. Outside a class, each `wb.connect()` creates
+    a separate sandbox.
 
     Args:
         place: Number of the notebook or beginning of its name, such as "06", or the name of a drill.
@@ -140,7 +140,7 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
     """Add a task from a file to this process, and show it without starting it.
 
     Raises:
-        UsageError: The file is not a task; the message lists what is wrong.
+        UsageError: The file is not a valid task. The message lists the problems.
     """
     task = read_file(Path(path))
     _ADDED[task.name] = task
@@ -152,14 +152,15 @@ def task(name: str, api: object = None) -> TaskShown: ...
 @overload
 def task() -> TaskList: ...
 def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
-    """Show a task and start it: the check compares later states of the sandbox with the current one.
+    """Show a task and start it. The check compares later states of the sandbox with the state at the start.
 
-    A drill creates its incident, and continues if it was begun before. To begin an exercise again, call this again. A
-    quiz needs no session. Without a name all exercises and drills are shown, and a notebook offers to start one.
+    A drill creates its incident, or continues if it was begun before. To restart an exercise, call this function again.
+    A quiz needs no session. Without a name, all exercises and drills are shown, and a notebook offers to start one of
+    them.
 
     Args:
-        name: Its name, such as "start-1" or "fraud-burst".
-        api: The session to do it in; default: the most recent one.
+        name: Name of the task, such as "start-1" or "fraud-burst".
+        api: The session for the task; default: the most recent session.
 
     Raises:
         UsageError: There is no such task, or no session yet.
@@ -177,13 +178,13 @@ def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
 
 
 def check(name: str, api: object = None) -> Feedback:
-    """Check a task by what the sandbox received and stores; return whether it is done, or what is missing.
+    """Check a task against what the sandbox received and stores. Return whether it is done, or the unmet criteria.
 
-    In a class the server runs the check on its own data.
+    In a class, the server runs the check on its own data.
 
     Args:
         name: Name of the task.
-        api: The session to check; default: the session of `task`, otherwise the most recent one.
+        api: The session to check; default: the session of `task`, otherwise the most recent session.
 
     Raises:
         UsageError: There is no such task, or no session yet.
@@ -200,12 +201,12 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
 
     Args:
         name: Name of the task.
-        value: The answer, if the task asks for one only.
-        api: The session of the task; default: the one passed to `task`, otherwise the most recent one.
+        value: The answer, if the task has a single question.
+        api: The session of the task; default: the session passed to `task`, otherwise the most recent session.
         values: Answers by name.
 
     Raises:
-        UsageError: The task does not ask for that, or was not begun.
+        UsageError: The task does not ask for this answer, or was not begun.
     """
     answers = {key: str(each) for key, each in values.items()}
     if value is not None:
@@ -219,16 +220,16 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
 
 
 def hint(name: str, api: object = None) -> Feedback:
-    """Return the next hint of a task; the last hint contains the code.
+    """Return the next hint of a task. The last hint contains the code.
 
     Raises:
-        UsageError: There is no such task, or it has no hints.
+        UsageError: There is no such task, or the task has no hints.
     """
     return Feedback(*_do(Act(kind="hint", task=name), api))
 
 
 class CourseProgress(Display):
-    """Your name, and for each exercise whether it is done, with tries, hints and minutes."""
+    """Your name, and for each exercise whether it is done, with your tries, hints and minutes."""
 
     def __init__(self, name: str, results: Mapping[str, TaskResult]) -> None:
         self.name = name
@@ -241,7 +242,7 @@ class CourseProgress(Display):
 
 
 def progress() -> CourseProgress:
-    """Return your progress in the course, with tries, hints and minutes; in a class, the progress on its server."""
+    """Return your progress in the course, with tries, hints and minutes. In a class, the server stores the progress."""
     results = {name: stored.get(f"result:{name}") for name in TASKS}
     name, status = _account(), membership.status()
     if status is not None:  # without a class, quizzes still work
@@ -265,7 +266,7 @@ def reset() -> CourseProgress:
 
 
 def notes(api: object = None) -> tuple[str, ...]:
-    """Return the notes of your trainer, oldest first; empty outside a class."""
+    """Return your trainer's notes, oldest first; empty outside a class."""
     status = membership.status(_class_of(api or session.latest()))
     return () if status is None else tuple(visible(note["text"]) for note in status["notes"])
 
@@ -280,7 +281,7 @@ def _class_of(api: object) -> RemoteSandbox | None:
 
 
 def _do(act: Act, api: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Carry out an action on the class server, or here, and return the task and the answer to the learner."""
+    """Perform an action on the class server, or in this process. Return the task and the answer to the learner."""
     chosen: Any = api or (_bound[act.task]() if act.task in _bound else None) or session.latest()
     refuse_async(chosen, "course")
     tasks = {**TASKS, **_ADDED}
@@ -308,7 +309,7 @@ def _require_sandbox(api: object) -> None:
 
 
 def _desk(api: Any) -> Desk:
-    """Return the tasks in the sandbox of a session; attempts and results are in the learner's file."""
+    """Return the tasks in a session's sandbox. Attempts and results are stored in the learner's file."""
     began = datetime.now(UTC)
     received = api.inbox.stored() if api is not None else ()
     return Desk(
@@ -331,7 +332,7 @@ def _notes(reply: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _play(name: str, api: object) -> None:
-    """Make the purchases of a drill's live traffic until it is done, its time is over, or its session is closed."""
+    """Make the purchases of a drill's live traffic until it is done, it is over, or its session is closed."""
     every: float = {**TASKS, **_ADDED}[name].traffic.get("every", 0)
 
     def play() -> None:

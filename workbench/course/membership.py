@@ -1,8 +1,7 @@
-"""Class that this process belongs to: from WORKBENCH_CLASS, from a joined link, or from a connection to a learner's
-sandbox.
+"""Class to which this process belongs, from WORKBENCH_CLASS, a joined link, or a connection to a class's sandbox.
 
-In a class no call with an effect is sent to a real service, and `connect()` opens the learner's sandbox. `begin` gives
-each notebook and drill a separate sandbox there.
+In a class, no call with an effect is sent to a real service, and `connect()` opens the learner's sandbox. `begin` gives
+each notebook and drill a separate sandbox on the class server.
 """
 
 from __future__ import annotations  # `import workbench` loads this module, but must not load typing
@@ -29,7 +28,7 @@ _places: list[str] = []
 
 
 def class_url() -> str:
-    """Return the URL of the learner in a class, from WORKBENCH_CLASS or the joined link."""
+    """Return the learner's URL in a class, from WORKBENCH_CLASS or the joined link."""
     return _variable() or stored().get("url", "")
 
 
@@ -38,7 +37,7 @@ def _variable() -> str:
 
 
 def stored() -> dict[str, str]:
-    """Return the URL and certificate file of the joined class; empty if there is none.
+    """Return the URL and certificate file of the joined class; both are empty if no class was joined.
 
     Raises:
         UnusableFile: The file is damaged, so the joined class is unknown.
@@ -69,13 +68,13 @@ def joined() -> bool:
 
 
 def begin(place: str) -> None:
-    """Restart a place: later sessions of this process open its sandbox; does nothing outside a class."""
+    """Restart a place, so that later sessions of this process open its new sandbox. Does nothing outside a class."""
     if address := _resolve_root():
         _places[:] = [ask(address.url, address.ca_file, {"kind": "begin", "task": place})["place"]]
 
 
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
-    """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
+    """Return the learner's name, results, locked lessons and trainer's notes; None outside a class."""
     if sandbox is not None:
         from workbench.sandbox.internals import internals
 
@@ -88,7 +87,7 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     """Send a learner's action on a task to the class, and return the answer to the learner.
 
     Raises:
-        UsageError: The class refused it, for example because the lesson is locked.
+        UsageError: The class refused the action, for example because the lesson is locked.
     """
     from workbench.sandbox.internals import internals
 
@@ -96,12 +95,12 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
 
 
 def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]:
-    """Ask the class server at a learner's URL for the status, or send an entry, and return the answer.
+    """Ask the class server at a learner's URL for the status, or send an entry to the server. Return the answer.
 
     Raises:
-        NotSent: No answer.
-        UsageError: The class refused it.
-        WrongEnvironment: It is not a class.
+        NotSent: The class server did not answer.
+        UsageError: The class refused the entry.
+        WrongEnvironment: The URL is not that of a class.
     """
     import httpx
 
@@ -123,7 +122,7 @@ def no_answer(host: str, error: Exception) -> Exception:
 
 
 def _answer(client: Any, content: object = None) -> dict[str, Any]:
-    """Return the content of a response, of which at most `_MAX_ANSWER` bytes are read; raise the error of a refusal."""
+    """Return the content of a response, of which at most `_MAX_ANSWER` bytes are read. A refusal raises its error."""
     import httpx
 
     from workbench.base.errors import UsageError, WrongEnvironment, visible
@@ -155,7 +154,7 @@ def _answer(client: Any, content: object = None) -> dict[str, Any]:
 
 
 def refusal(*, effect: bool, production: bool) -> str:
-    """Return why a call of a class may not be sent to a real service; empty if it may."""
+    """Return why a call from a class may not be sent to a real service; empty if it may."""
     if not ((effect or production) and joined()):
         return ""
     return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")

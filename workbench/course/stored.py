@@ -1,4 +1,4 @@
-"""The learner's attempts (`state:TASK`) and results (`result:TASK`) in a file of the user's state folder."""
+"""The learner's attempts (`state:TASK`) and results (`result:TASK`), stored in a file in the user's state folder."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def set(name: str, value: object) -> None:  # noqa: A001 - as the store of a cla
 
 
 def write(stored: dict[str, Any]) -> None:
-    """Replace the stored values. If the folder is not writable, they last as long as the process."""
+    """Replace the stored values. If the folder is not writable, the values last as long as the process."""
     try:
         write_file(state_folder() / FILE, f"{json.dumps(stored, indent=1, sort_keys=True, default=float)}\n".encode())
     except (CannotRecord, OSError):

@@ -1,7 +1,7 @@
-"""Tasks as files: the instructions, the world, and the criteria.
+"""Tasks as files, with the instructions, the world, and the criteria.
 
-Each file of the folder `tasks` is an exercise or a quiz of a notebook, or a drill, with the name of the file.
-`judge` decides whether it is done.
+Each file in the folder `tasks` is an exercise or a quiz of a notebook, or a drill. The task has the name of the file.
+`judge` decides whether a task is done.
 """
 
 import re
@@ -29,22 +29,24 @@ class Expectation:
     Attributes:
         verb: "equals" (records), "called" and "not_called" (requests), "event" or "answer".
         subject: Kind of record, operation, kind of event, or name of the answer.
-        that: Description of the criterion as a noun phrase, shown while it is not met.
-        id: Records to compare, changed or not; by default all created or changed records.
+        that: Description of the criterion as a noun phrase, which is shown while the criterion is not met.
+        id: Records to compare, whether or not they changed. By default all created or changed records.
         where: Members that select records, requests or events.
-        members: Members that the selected ones must have; `with` in a file.
+        members: Members that the selected records, requests or events must have. The key in a file is `with`.
         may: Further members that a request may have.
         others: Whether other requests of the operation are allowed.
-        count: How many: a number, "2+" for at least two, or "all" of those selected.
-        distinct: Member that must differ among them.
+        count: Required number: a number, "2+" for at least two, or "all" for all that are selected.
+        distinct: Member that must differ among the matches.
         status: Status of the requests; 200 by default.
         fault: Whether a fault was injected into the request.
-        everything: Whether unchanged records and events from before the beginning are examined too.
+        everything: Whether to examine unchanged records, and events from before the task began, too.
         name: Name for `$name.member` in later criteria.
-        value: The right answer; `is` in a file. With several options to put in order, their letters.
+        value: The right answer. The key in a file is `is`. If options must be put in order, their letters in the right
+            order.
         options: Possible answers by letter.
-        unit: "cents" if the answer is an amount, which people may write in dollars.
-        near: Advice by member, shown when the nearest record or request differs in it; feedback by answer.
+        unit: "cents" if the answer is an amount. People may write the amount in dollars.
+        near: Advice by member, which is shown if the nearest record or request differs in the member. For answers,
+            feedback by answer.
     """
 
     verb: str
@@ -72,24 +74,26 @@ _RENAMED = {"with": "members", "is": "value"}
 
 @attrs.frozen(kw_only=True)
 class Task:
-    """An exercise or a quiz of a notebook, or a drill: an incident with purchases, faults and live traffic.
+    """An exercise or a quiz of a notebook, or a drill. A drill is an incident with purchases, faults and live traffic.
 
-    A quiz is a question with a known answer, for which no sandbox is needed.
+    A quiz is a question with a known answer. It needs no sandbox.
 
     Attributes:
-        title: Its title; a quiz needs none.
-        task: What to do.
-        notebook: Its notebook; empty for a drill.
+        title: Title of the task. A quiz needs no title.
+        task: Instructions for the learner.
+        notebook: Notebook of the task; empty for a drill.
         minutes: Planned minutes of a drill.
-        environment: "production" if it is done in the learner's production environment.
-        also: Kinds of records that may change in addition to the expected changes; no others may.
-        hints: Up to two hints before the answer.
-        answer: Code of a good answer, the last hint of an exercise.
-        debrief: A good answer in words.
-        purchases: Purchases at the start: number of the active card, cents, merchant, whether it is settled.
+        environment: "production" if the task is done in the learner's production environment.
+        also: Kinds of records that may change in addition to the expected changes. Records of all other kinds must not
+            change.
+        hints: Up to two hints that precede the answer.
+        answer: Code of a good answer, which is the last hint of an exercise.
+        debrief: A good answer as text.
+        purchases: Purchases at the start: number of the active card, cents, merchant, and whether the purchase is
+            settled.
         world: Calls and controls at the start, each with `do`, arguments, and `as`, the name of its result.
         values: Further facts by name, to which `world`, `show` and `expect` can refer.
-        traffic: A purchase each `every` seconds while a drill is active.
+        traffic: Live traffic, with a purchase every `every` seconds while a drill is active.
         show: Facts shown to the learner, by name.
         expect: The criteria at the end.
     """
@@ -113,12 +117,12 @@ class Task:
 
     @property
     def all_hints(self) -> tuple[str, ...]:
-        """Hints in order; the last one is the answer."""
+        """Return the hints in order. The last hint is the answer."""
         return (*self.hints, self.answer) if self.answer else tuple(self.hints)
 
     @property
     def questions(self) -> dict[str, Expectation]:
-        """Questions to the learner, by the name of the answer."""
+        """Return the questions to the learner, by the name of the answer."""
         return {each.subject: each for each in self.expect if each.verb == "answer"}
 
     @property
@@ -130,13 +134,13 @@ class Task:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Row of a table of tasks."""
+        """Return the row of the task in a table of tasks."""
         where = {"where": self.notebook or "drill", "minutes": self.minutes or None}
         return {"task": self.name, **where, "title": self.title}
 
     @property
     def place(self) -> str:
-        """Name of the sandbox in a class that it is done in: the number of the notebook, or the drill."""
+        """Name of the task's sandbox in a class: the number of the notebook, or the name of the drill."""
         return self.notebook[:2] or self.name
 
 
@@ -144,11 +148,11 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
     """Return the task of a file.
 
     Args:
-        name: Its name, equal to the file name.
-        content: Its content.
+        name: Name of the task, which is the file name.
+        content: Content of the file.
 
     Raises:
-        UsageError: The content is not a task; the message lists what is wrong.
+        UsageError: The content is not a valid task. The message lists the problems.
     """
     rows = content.get("expect")
     problems = []
@@ -172,7 +176,7 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
 
 
 def _criterion(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the members of an expectation and their problems; in a file the verb's key names the subject."""
+    """Return the members of an expectation and their problems. In a file, the verb is the key of the subject."""
     verbs = [verb for verb in VERBS if verb in row]
     if len(verbs) != 1:
         return {}, [f"needs one of {', '.join(VERBS)}"]

@@ -1,4 +1,4 @@
-"""Commands about the service and this installation: assumptions, rules, checks."""
+"""Commands about the service and this installation: assumptions, rules and checks."""
 
 import json
 import os
@@ -42,8 +42,8 @@ def list_assumptions(word: str = "", *, confidence: _Confidence | None = None) -
     """List the assumptions about the service, with the reason for each and where to change it.
 
     Args:
-        word: Only assumptions that contain this word.
-        confidence: Only assumptions of this confidence.
+        word: Show only assumptions that contain this word.
+        confidence: Show only assumptions with this confidence.
     """
     return [
         row
@@ -55,10 +55,10 @@ def list_assumptions(word: str = "", *, confidence: _Confidence | None = None) -
 
 @command
 def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> None:
-    """Show the rules of an operation or a kind of event, with their sources and assumptions.
+    """Show the rules of an operation or an event kind, with their sources and assumptions.
 
     Args:
-        names: The operation, such as simulate-refund, or the kind of event, such as user.updated; without it, list all.
+        names: Operation, such as simulate-refund, or event kind, such as user.updated. Without a name, all are listed.
     """
     name = " ".join(names)
     operation = operation_named(name)
@@ -83,7 +83,7 @@ def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)]
     """Print an example body of an operation as JSON, for use with --from.
 
     Args:
-        operation: The operation, such as create-user-application.
+        operation: Operation, such as create-user-application.
     """
     row = read_operation(operation)
     _, body = converter().write_request(row, example(row.request))
@@ -93,31 +93,32 @@ def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)]
 
 ENVIRONMENT = {
     "WORKBENCH_PROFILE": (
-        "profile that commands and sessions use; an argument such as a seed opens an embedded sandbox in spite of it"
+        "default profile of commands and sessions; arguments such as a seed override it and open an embedded sandbox"
     ),
-    "WORKBENCH_API_KEY": "API key of a profile without a variable for itself",
-    "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; takes precedence",
+    "WORKBENCH_API_KEY": "API key of profiles that have no variable with their name",
+    "WORKBENCH_NAME_API_KEY": "API key of the profile NAME (in capitals); takes precedence",
     "WORKBENCH_BASE_URL": "base URL instead of the profile's",
-    "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
+    "WORKBENCH_ENVIRONMENT": "environment of `WORKBENCH_BASE_URL`: sandbox or production",
     "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if it is not the API key",
-    "WORKBENCH_SANDBOX_KEY": "full API key of a new sandbox that `workbench sandbox serve` serves",
-    "WORKBENCH_READONLY": "1: nothing with an effect is sent, except to a sandbox of the workbench",
-    "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
-    "WORKBENCH_CLASS_CA": "certificate of a class server with a self-signed one",
-    "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
-    "WORKBENCH_CONFIG": "file of the profiles",
-    "WORKBENCH_STATE": "folder of the user's sandbox, journals, inboxes and the secret of this installation",
+    "WORKBENCH_SANDBOX_KEY": "full API key for a new sandbox of `workbench sandbox serve`",
+    "WORKBENCH_READONLY": "1: no call with an effect is sent, except to a sandbox of the workbench",
+    "WORKBENCH_CLASS": "URL of your sandbox in a class; notebooks and commands use this sandbox",
+    "WORKBENCH_CLASS_CA": "certificate of a class server, if it is self-signed",
+    "WORKBENCH_TRAINER_KEY": "key for the trainer's board, printed by the class server",
+    "WORKBENCH_CONFIG": "path of the profiles file",
+    "WORKBENCH_STATE": "folder for your sandbox, journals and inboxes, and the installation's secret",
     "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",
-    "NO_COLOR": "anything: no colors",
-    "PAGER": "program that shows output taller than the terminal; less if unset, cat for none",
+    "NO_COLOR": "any value: disables colors",
+    "PAGER": "program for output taller than the terminal; default `less`",
 }
 """Environment variables and their purpose."""
 
 
 @command
 def config() -> Any:
-    """Show the files of this user, and the environment variables with their purpose and whether they are set, never
-    their values.
+    """Show this user's files, and the environment variables with their purpose and whether they are set.
+
+    Values of environment variables are never shown.
     """
     state = {"name": "state", "set": str(state_path()), "meaning": "folder of the user's sandbox, journals and inboxes"}
     profiles = {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"}
@@ -143,7 +144,7 @@ def check_installation() -> int:
 
 
 def _findings() -> Iterator[tuple[bool | None, str]]:
-    """Yield the findings: right, wrong, or neither because something is missing."""
+    """Yield the findings. A finding is right, wrong, or neither if something is missing."""
     yield True, f"workbench {__version__}, interface {VERSION}, Python {platform.python_version()}"
     for extra, library in _EXTRAS.items():
         is_there = find_spec(library) is not None

@@ -1,4 +1,4 @@
-"""The command-line application: commands by noun and verb, hints on wrong command lines, and the form of help."""
+"""The command-line application: noun-verb commands, hints for invalid command lines, and help formatting."""
 
 import re
 import sys
@@ -39,10 +39,11 @@ def _first_page() -> int:
 
 
 def make_app(noun: str = "", *, described: bool = False) -> Any:
-    """Return the command-line application. Commands are imported on first use.
+    """Return the command-line application. Commands are imported when they are first used.
 
     Args:
-        noun: Load only the commands of this noun; by default, as for completion, of all nouns.
+        noun: Load only the commands of this noun. By default, the commands of all nouns are loaded, as completion
+            needs.
         described: Whether to import the commands now, for their help lines.
     """
     from pkgutil import resolve_name
@@ -100,7 +101,7 @@ def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
 
 
 def _shown_default(value: object) -> Any:
-    """Return the default of an option for help; nothing for an unset flag or an empty value."""
+    """Return the default of an option for help; empty for an unset flag or an empty value."""
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
 
 
@@ -136,7 +137,7 @@ def _run(tokens: list[str]) -> int:
 
 
 def _with_stdin(tokens: list[str]) -> list[str]:
-    """Return tokens with `-`, for standard input, as the value of the option before it."""
+    """Return tokens in which `-`, for standard input, is the value of the option before it."""
     joined: list[str] = []
     for token in tokens:
         if token == "-" and joined and re.fullmatch("--[a-z-]+", joined[-1]):
@@ -165,7 +166,7 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
 
 
 def _refuse_keys(tokens: list[str]) -> None:
-    """Reject a key on the command line, where other users and the shell history would see it."""
+    """Reject a key on the command line. Other users and the shell history would see the key."""
     for token in tokens:
         name = token.partition("=")[0].lower().replace("_", "-")
         if name in _KEY_OPTIONS:
@@ -176,7 +177,7 @@ def _refuse_keys(tokens: list[str]) -> None:
 
 
 def _style(app: Any, example: str) -> None:
-    """Format help without borders at terminal width, with an example at the end; option names are never broken."""
+    """Format help without borders at terminal width, with an example at the end. Option names are never broken."""
     from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
     from rich.box import Box
     from rich.console import Console
@@ -184,13 +185,13 @@ def _style(app: Any, example: str) -> None:
     from workbench.service.rendering.text import screen_of
 
     class Page(Console):
-        """Console that raises the error of a closed pipe, for the command to handle."""
+        """Console that raises the error of a closed pipe, so that the command can handle it."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
     class Formatter(DefaultFormatter):
-        """Formatter that wraps each paragraph once, ignoring line breaks of the docstring."""
+        """Formatter that wraps each paragraph anew, ignoring the line breaks in the docstring."""
 
         def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
             for entry in panel.entries:
@@ -226,7 +227,7 @@ def _continued(command: str, width: int) -> str:
 
 @contextmanager
 def _logged() -> Iterator[None]:
-    """Print the warnings that the package logs as messages, once and not with `-q`."""
+    """Print the warnings that the package logs, each once. With `-q`, print none."""
     import logging
 
     handler = logging.Handler(logging.WARNING)

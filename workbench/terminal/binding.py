@@ -1,4 +1,4 @@
-"""Functions as commands: a session for `api`, options for target and output, and an exit code from the result."""
+"""Functions as commands: a session for `api`, options for target and output, and an exit code for the result."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +16,11 @@ _HOW = inspect.Parameter("how", inspect.Parameter.KEYWORD_ONLY, default=Output()
 
 
 def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter] | None = None) -> Callable[..., int]:
-    """Return a function as a command, with its parameters or others, which are passed by name.
+    """Return a function as a command. The parameters of the command are the function's own, or those passed by name.
 
-    A first parameter `api` is a session on the target of the options for it. What the function returns is shown in the
-    format of the options for output; a function that returns a code, or nothing, prints by itself. The code is 5 for
-    a result that is not `ok`.
+    A first parameter `api` receives a session on the target that the options select. The result of the function is
+    shown in the format that the output options select. A function that returns a code or nothing prints its output
+    itself. The exit code is 5 if the result is not `ok`.
     """
     declared = inspect.signature(function)
     own = list(declared.parameters.values())
@@ -56,7 +56,7 @@ def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter
 
 
 def present(result: Any, how: Output) -> int:
-    """Show a result, with its verdict on stderr, and return its code."""
+    """Show a result, print its verdict to stderr, and return the exit code."""
     as_rows = hasattr(result, "rows") and (how.output != "table" or bool(how.fields))
     if result is None:
         return DONE
@@ -71,7 +71,7 @@ def present(result: Any, how: Output) -> int:
 
 
 def show_or_say(rows: list[Any], how: Output, nothing: str) -> None:
-    """Show rows; a person sees a message in place of an empty table."""
+    """Show rows. If there are none, people see a message instead of an empty table."""
     if rows or how.output != "table":
         show(rows, how)
     else:

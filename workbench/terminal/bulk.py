@@ -1,4 +1,4 @@
-"""`workbench bulk …` and `rewards read`: many writes from a file, and reads of any size."""
+"""`workbench bulk …` and `rewards read`: bulk writes from a file, and reads of any size."""
 
 import sys
 from collections.abc import Callable
@@ -35,8 +35,9 @@ class Sending:
         on_unknown: What to do after a row with an unknown outcome; default: stop in production, otherwise continue.
         duplicates: Allow duplicate rows.
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
-        rejects: Send the valid rows, and write the others to this file with reasons; correct it and pass it to resume.
-        key: Column or member that names a row in the results; nothing private.
+        rejects: Send the valid rows, and write all other rows to this file with reasons. Correct the file and pass it
+            to resume.
+        key: Column or member that identifies a row in the results. It must not be private.
     """
 
     workers: Whole = 1
@@ -60,13 +61,13 @@ def run(
     sending: Sending = Sending(),
     how: Output = Output(),
 ) -> int:
-    """Send one request for each row of a file, at most once each. All rows are checked before the first call.
+    """Send one request for each row of a file, at most once per row. All rows are checked before the first call.
 
-    An empty cell is an omitted value; the word FULL is a full refund. Exit code 4 if an outcome is unknown, 5 if not
-    all rows are done.
+    An empty cell omits the value. The word FULL requests a full refund. The exit code is 4 if an outcome is unknown,
+    and 5 if not all rows are done.
 
     Args:
-        operation: The operation.
+        operation: Operation to call for each row.
         path: Store progress in this file so that the run can be resumed.
     """
     row = read_operation(operation)
@@ -92,7 +93,7 @@ def resume(
     """Resume an interrupted run. Rows that are done or refused are not sent again.
 
     Args:
-        path: The file that stores the run's progress.
+        path: File that stores the run's progress.
         resolved: Outcomes determined for rows with an unknown outcome, such as 3=done,7=not-sent.
         accept_changes: Accept changes of rows that were never sent.
     """
@@ -114,7 +115,7 @@ def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None
 
 
 def _confirmed_plan(api: "Session", operation: Any, rows: Path, sending: Sending) -> str | None:
-    """In production, show the plan, ask for its phrase and return the phrase."""
+    """In production, show the plan, ask for the plan's confirmation phrase, and return the phrase."""
     if api.environment != "production":
         return None
     from workbench.runs.bulk.plan import plan_of
@@ -169,14 +170,14 @@ def rewards(
     path: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Read all rewards activity of users and sum it exactly.
+    """Read all rewards activity of users, and sum it exactly.
 
-    The service returns no totals: exit code 5 if the result may be incomplete, with the reason on stderr.
+    The service returns no totals. If the result may be incomplete, the exit code is 5, and the reason is on stderr.
 
     Args:
-        kind: Only items of this type.
+        kind: Read only items of this type.
         save: Save the items to this .csv, .xlsx or .parquet file.
-        path: Store pages in this folder; the same command resumes an interrupted read.
+        path: Store pages in this folder. If the read is interrupted, the same command resumes it.
         users: Ids of the users.
     """
     from workbench.analysis.rewards.reading import fetch

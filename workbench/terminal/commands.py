@@ -1,4 +1,4 @@
-"""Table of commands, and the first page of help. No command is imported here, to keep start-up fast."""
+"""Table of commands, and the first page of help. To keep start-up fast, no command is imported here."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in
 
 
 def _operations() -> dict[str, dict[str, str]]:
-    """Return the commands of the operations, and the other commands of their nouns."""
+    """Return the commands of the operations, and the other commands with the same nouns."""
     nouns: dict[str, dict[str, str]] = {}
     for (noun, verb), name in OPERATIONS.items():
         nouns.setdefault(noun, {})[verb] = f"operations:{name}"
@@ -85,7 +85,7 @@ are added when the noun is used."""
 
 
 def _help_line(noun: str) -> str:
-    """Return the help line of a noun: its verbs, or the line of its only operation."""
+    """Return the help line of a noun: its verbs, or the help line of its only operation."""
     verbs = COMMANDS[noun]
     only = {of: TABLE[name].doc for (of, _), name in OPERATIONS.items()}
     return f"{', '.join(verbs).capitalize()}." if verbs.keys() - {""} and len(verbs) > 1 else only[noun]
@@ -139,7 +139,7 @@ def first_page() -> str:
 
 
 def example_of(arguments: list[str]) -> str:
-    """Return the example of the command that a command line starts; its ids belong to a new sandbox."""
+    """Return the example for the command with which a command line starts. Its ids belong to a new sandbox."""
     command = " ".join(["workbench", *arguments[:2]])
     lines = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
     return next((line for line in lines if f"{line} ".startswith(f"{command} ")), command)

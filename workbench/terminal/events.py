@@ -1,4 +1,4 @@
-"""`workbench events …`, `listen` and `trigger`: list, redeliver, receive and forward events, and send samples."""
+"""`workbench events …`, `listen` and `trigger`: list, redeliver, receive and forward events, and send sample events."""
 
 import os
 import sys
@@ -46,12 +46,12 @@ def list_events(
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """List the events of the sandbox or, with a profile, the events that `listen` received.
+    """List the events of the sandbox. With a profile, list the events that `listen` received.
 
     Args:
-        kind: Only events of this kind.
-        about: Only events about this id.
-        follow: Print further events as they arrive, until Ctrl-C.
+        kind: Show only events of this kind.
+        about: Show only events about this id.
+        follow: Print new events as they arrive, until Ctrl-C.
     """
     with _inbox(where) as (inbox, _), waiting_for_signals() as wait:
 
@@ -83,10 +83,10 @@ def resend(api: "Session", event: str, /) -> Any:
 
 @contextmanager
 def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Yield the events of a sandbox, or the events that `listen` received for a profile, and the signing key.
+    """Yield an inbox and the signing key. It has the sandbox's events, or those that `listen` received for a profile.
 
     Args:
-        unsigned: When receiving: whether unsigned deliveries are accepted; None only reads stored events.
+        unsigned: When receiving, whether to accept unsigned deliveries. None only reads stored events.
     """
     key = os.environ.get(KEY_VARIABLE) or None
     if profile := chosen_profile(where):
@@ -121,11 +121,11 @@ def _headers(body: bytes, key: str | None) -> dict[str, str]:
 def trigger(
     kind: _Kind, /, *, forward_to: Url, set_: Annotated[list[Setting] | None, Parameter(name="--set")] = None
 ) -> int:
-    """Send a signed sample event, with the key in WORKBENCH_WEBHOOK_KEY or the sandbox's key.
+    """Send a signed sample event. The key is WORKBENCH_WEBHOOK_KEY or the sandbox's key.
 
     Args:
         kind: Kind of the event.
-        forward_to: The http URL to send it to.
+        forward_to: The http URL to which the event is sent.
         set_: Member of the body, such as application_status=denied.
     """
     from workbench.client.webhooks.verify import sample
@@ -167,12 +167,12 @@ def listen(
 ) -> int:
     """Receive webhooks: verify each event, show it, and forward it byte for byte and in order.
 
-    Without a profile, the events of your sandbox arrive as other commands cause them, and deliveries of other senders
-    are accepted too. The key is WORKBENCH_WEBHOOK_KEY or the sandbox's key.
+    Without a profile, the events of your sandbox arrive as other commands cause them. Deliveries from other senders are
+    accepted too. The key is WORKBENCH_WEBHOOK_KEY or the sandbox's key.
 
     Args:
         forward_to: Forward each verified event to this http URL.
-        port: Port to receive on; 0 chooses a free one.
+        port: Port to receive on. 0 chooses a free port.
         count: Stop after N events.
         timeout: Stop after N seconds.
         earlier: Show earlier events too.
@@ -205,7 +205,7 @@ def listen(
 
 
 def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
-    """Report the rejected deliveries after the last reported one; return the new last one."""
+    """Report the deliveries that were rejected after the last reported delivery; return the new last delivery."""
     for refusal in refusals:
         if last is None or refusal.at > last.at:
             say(f"{refusal.at.astimezone():%H:%M:%S}  not stored: {visible(refusal.reason, 300)}")
@@ -213,7 +213,7 @@ def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
 
 
 def _say_unreadable(inbox: Any, known: int = 0) -> int:
-    """Report the unreadable signed deliveries after the first `known` ones; return the total number."""
+    """Report unreadable signed deliveries after the first `known` deliveries; return the total number."""
     deliveries = inbox.unreadable()
     for delivery in deliveries[known:]:
         at = f"{delivery.arrived.astimezone():%m-%d %H:%M:%S}"
@@ -241,7 +241,7 @@ def _forward(target: Target, received: Any, key: str | None) -> bool:
 
 
 def _target(url: str) -> Target:
-    """Parse a URL to send to.
+    """Parse a URL to which events are sent.
 
     Raises:
         Exit: The URL is not http or https, contains a password, or its host is unknown.

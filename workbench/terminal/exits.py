@@ -1,4 +1,4 @@
-"""Exit codes of commands, and their messages on stderr. Never a traceback.
+"""Exit codes of commands, and their messages on stderr. A command never shows a traceback.
 
 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent; 130 interrupted, 143 terminated.
 """
@@ -46,7 +46,7 @@ def usage_error(message: str) -> Exit:
 
 
 def run_to_exit(command: Callable[[], int]) -> int:
-    """Run a command and return its exit code; errors become messages on stderr, worded for the terminal."""
+    """Run a command and return its exit code. Errors become messages on stderr, worded for the terminal."""
     word("terminal", TERMINAL)
     with worded_for("terminal"):
         return _run_to_exit(command)
@@ -89,9 +89,9 @@ def _run_to_exit(command: Callable[[], int]) -> int:
 
 
 class _Output:
-    """Standard output whose reader may leave, as `head` does: the command still runs to its end, for its exit code.
+    """Standard output that may be closed early, as `head` does. The command still runs to its end for its exit code.
 
-    Endless output calls `flush_line` after each line, and ends.
+    A command with endless output calls `flush_line` after each line, so that it ends.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -122,7 +122,7 @@ def flush_line() -> None:
     """Flush a line of endless output.
 
     Raises:
-        BrokenPipeError: Its reader has gone.
+        BrokenPipeError: The reader closed the output.
     """
     sys.stdout.flush()
     if getattr(sys.stdout, "unread", False):
@@ -178,7 +178,7 @@ def keep_quiet() -> None:
 
 
 def say(message: str, *, error: bool = False) -> None:
-    """Print a message to stderr; nothing if stderr is closed, or if only errors are wanted."""
+    """Print a message to stderr. Nothing is printed if stderr is closed, or if only errors are wanted."""
     if not message or (_QUIET.get() and not error):
         return
     try:
@@ -188,7 +188,7 @@ def say(message: str, *, error: bool = False) -> None:
 
 
 def _flushed(code: int) -> int:
-    """Flush the output and return the code; a closed pipe does not change it."""
+    """Flush the output and return the exit code. A closed pipe does not change the exit code."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -247,14 +247,14 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 class _Timer:
-    """A timer that calls a function in the main thread. Stop it before the command ends; otherwise it kills Python."""
+    """Timer that calls a function in the main thread. Stop it before the command ends, or it kills Python."""
 
     def __init__(self) -> None:
         self._before: Any = None
         self._timer_before = (0.0, 0.0)
 
     def start(self, seconds: float, handler: Callable[[int, FrameType | None], object]) -> bool:
-        """Call a function after some time; return False if the system has no such timer."""
+        """Call a function after some time. Return False if the system has no timer for this."""
         if not hasattr(signal, "setitimer"):
             return False
         before = signal.signal(signal.SIGALRM, handler)
@@ -273,7 +273,7 @@ class _Timer:
 
 
 def _handle(names: Iterable[str], handler: Callable[..., object], timer: _Timer) -> Callable[[], None]:
-    """Handle signals, unless the parent ignored them; return a function that restores the previous handlers."""
+    """Handle signals, unless the parent ignored them. Return a function that restores the previous handlers."""
     earlier: dict[int, Any] = {}
     for name in names:
         number = getattr(signal, name, None)
@@ -296,8 +296,9 @@ def _handle(names: Iterable[str], handler: Callable[..., object], timer: _Timer)
 def waiting_for_signals() -> Iterator[Callable[..., None]]:
     """Yield a function that waits, forever or for some seconds, and ends the command after a signal.
 
-    No signal is raised anywhere else meanwhile, so an import or a starting thread is never interrupted. An operation
-    still blocked 1.5 s after the signal, such as waiting for a locked file, is abandoned; acknowledged data is stored.
+    Meanwhile a signal raises no error anywhere else, so an import or a starting thread is never interrupted. An
+    operation that is still blocked 1.5 s after the signal, such as a wait for a locked file, is abandoned. Acknowledged
+    data is stored.
     """
     received: SimpleQueue[int] = SimpleQueue()  # a signal handler may use this queue, but not an Event
     timer = _Timer()

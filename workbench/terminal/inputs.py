@@ -13,7 +13,7 @@ def input_bytes(path: Path, limit: int) -> bytes:
     """Return the bytes of a file or pipe that a person named.
 
     Raises:
-        Exit: It is too large, or a device.
+        Exit: The file is too large, or is a device.
     """
     try:
         return read_bytes(path, FileLimits(file=limit))
@@ -22,10 +22,10 @@ def input_bytes(path: Path, limit: int) -> bytes:
 
 
 def input_text(path: Path, limit: int) -> str:
-    """Return the text of a file or pipe that a person named, without blanks around it.
+    """Return the text of a file or pipe that a person named, without surrounding whitespace.
 
     Raises:
-        Exit: It is too large, a device, or in another encoding than UTF-8.
+        Exit: The file is too large, is a device, or is not in UTF-8.
     """
     try:
         return decode(input_bytes(path, limit)).strip()
@@ -34,7 +34,7 @@ def input_text(path: Path, limit: int) -> str:
 
 
 def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Return texts such as `name=value` by name."""
+    """Return the values of texts such as `name=value`, by name."""
     if wrong := [text for text in texts if "=" not in text]:
         raise usage_error(f"--{option} {visible(wrong[0], 60)}: expected NAME=VALUE.")
     return {name: text for name, _, text in (text.partition("=") for text in texts)}

@@ -47,7 +47,7 @@ _File = Annotated[Path | None, Parameter(help="Journal file of an application.")
 
 @contextmanager
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
-    """Open the journal of a profile, of the user's sandbox, or in a file, without key or connection."""
+    """Open the journal of a profile or of the user's sandbox, or a journal file, without a key or connection."""
     if where.url or where.fresh:
         raise usage_error("The journal of a new or served sandbox is not stored after the command ends.")
     name = chosen_profile(where)
@@ -66,7 +66,7 @@ def _journal(where: Where, file: Path | None) -> Iterator[Any]:
 def _evidence(
     journal: Journal, entries: Iterable[JournalEntry], where: Where, file: Path | None
 ) -> dict[str, Evidence]:
-    """Return the evidence on calls with an unknown outcome by id, from the events of their sandbox or profile."""
+    """Return the evidence on calls with an unknown outcome, by id, from the events of their sandbox or profile."""
     unknown, name = [entry for entry in entries if entry.is_unknown], chosen_profile(where)
     with ExitStack() as stack:
         source: EventSource | None = None
@@ -110,9 +110,9 @@ def list_calls(
     """List the calls with an effect and their outcomes.
 
     Args:
-        outcome: Only calls with this outcome.
-        operation: Only calls of this operation.
-        text: Only calls whose description contains this text, such as an id.
+        outcome: Show only calls with this outcome.
+        operation: Show only calls of this operation.
+        text: Show only calls whose description contains this text, such as an id.
     """
     name = read_operation(operation).name if operation else None
     with _journal(where, path) as journal:
@@ -138,10 +138,10 @@ def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Ou
 def resolve(
     call: str, outcome: Literal["done", "not_sent"], /, *, note: Text = "", path: _File = None, where: Where = Where()
 ) -> None:
-    """Record the outcome of a call whose outcome was unknown, with the person and the time.
+    """Record the outcome of a call whose outcome was unknown. The person and the time are recorded too.
 
     Args:
-        call: Id of the call, as the journal lists it.
+        call: Id of the call in the list of the journal.
         outcome: The outcome that was determined.
         note: How the outcome was determined.
     """
@@ -155,7 +155,7 @@ def resolve(
 
 @command
 def health(api: "Session", /, *, how: Output = Output()) -> int:
-    """List what needs attention, most urgent first, each with its fix; the versions and unconfirmed assumptions."""
+    """List what needs attention with its fix, most urgent first, then the versions and the unconfirmed assumptions."""
     state = api.health()
     names = ("kind", "count", "what", "fix", "last")
     rows = [{name: getattr(trouble, name) for name in names} for trouble in state.troubles]
@@ -201,12 +201,13 @@ def check(
     out: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Check this installation and its profiles; with a profile, by reads only, the assumptions that it relies on.
+    """Check this installation and its profiles. With a profile, check by reads only the assumptions that it relies on.
 
-    The reads are reported as by `learn`. Exit code 5 if something is wrong, or the reads refute an assumption.
+    The reads are reported in the format of `learn`. The exit code is 5 if something is wrong, or if the reads refute an
+    assumption.
 
     Args:
-        name: Profile to test with reads; without it nothing is sent and nothing is changed.
+        name: Profile to test with reads. Without a profile, nothing is sent and nothing is changed.
         user_id: Id of a user with rewards, to verify assumptions about rewards.
         live: Confirm the use of a production profile.
         out: Write the behavior file, for --behavior.
@@ -238,7 +239,7 @@ def arm(
     Args:
         names: Operations with an effect.
         profile: A production profile.
-        reason: Reason, recorded in the journal.
+        reason: Reason, which is recorded in the journal.
     """
     operations = [read_operation(name) for name in names]
     reads = ", ".join(row.name for row in operations if not row.effect)
@@ -264,8 +265,8 @@ def confirm(api: "Session", operation: Operation[..., Any], request: object) -> 
     """Ask for a typed confirmation before an irreversible call in production.
 
     Raises:
-        Exit: There is no terminal to type at.
-        InvalidRequest: The typed text does not match; nothing was sent.
+        Exit: There is no terminal for the confirmation.
+        InvalidRequest: The typed text does not match. Nothing was sent.
     """
     asked = operation.effect.confirm(request) if operation.effect is not None else None
     if asked is not None:
@@ -277,7 +278,7 @@ def ask_typed(question: str, expected: str) -> None:
     """Ask for a typed confirmation.
 
     Raises:
-        Exit: There is no terminal to type at.
+        Exit: There is no terminal for the confirmation.
         InvalidRequest: The typed text does not match.
     """
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):

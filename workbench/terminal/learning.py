@@ -1,4 +1,4 @@
-"""`workbench corpus …`: behavior files learned from the recorded traffic of a service."""
+"""`workbench corpus …` and `learn`: behavior files that are learned from a service's recorded traffic."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _named_files() -> Iterator[None]:
-    """Report a file that cannot be used as wrong input: a person named it."""
+    """Report a file that cannot be used as wrong input, because a person named the file."""
     try:
         yield
     except UnusableFile as error:
@@ -27,7 +27,7 @@ def _named_files() -> Iterator[None]:
 
 @command
 def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
-    """Add traffic to a corpus, with every value replaced by one of the same shape. Nothing is sent.
+    """Add traffic to a corpus. Every value is replaced by a value of the same shape, and nothing is sent.
 
     Args:
         files: HAR files, logs of JSON lines, access logs, output of curl -v, CSV files, inboxes, journals, folders.
@@ -50,7 +50,8 @@ def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None
     Args:
         folder: The corpus.
         behavior: Behavior of the sandbox: documented, observed, or a behavior file.
-        against: Profile of the service, whose reads are repeated; in a sandbox environment its other calls too.
+        against: Profile of the service, at which the recorded reads are repeated. In a sandbox environment the other
+            calls are repeated too.
     """
     from workbench.testing.corpus import Corpus
 
@@ -65,10 +66,10 @@ def learn(
     name: tuple[Setting, ...] = (),
     how: Output = Output(),
 ) -> int:
-    """Find the behavior under which a replay of traffic has no difference, and write it. Nothing is sent.
+    """Find the behavior under which a replay of traffic has no differences, and write it. Nothing is sent.
 
     Args:
-        files: Corpora, or files as for `corpus add`.
+        files: Corpora, or files that `corpus add` accepts.
         out: Write a behavior file, for --behavior.
         name: Name of a member in a log, such as status=http.status_code.
     """
@@ -81,7 +82,7 @@ def learn(
 
 
 def report(learned: "Learned", how: Output, out: Path | None) -> int:
-    """Show the findings, write the behavior file, and return the code of `present`."""
+    """Show the findings, write the behavior file, and return the exit code."""
     if out is not None:
         learned.save(out)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")

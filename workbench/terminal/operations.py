@@ -1,4 +1,4 @@
-"""Commands of the operations, generated from their declarations. Each is an attribute of this module."""
+"""Commands of the operations, generated from their declarations. Each command is an attribute of this module."""
 
 import inspect
 import sys
@@ -52,11 +52,11 @@ class Calling:
     """Options for sending a request.
 
     Attributes:
-        from_: Read the body from this JSON file (- for stdin); options override its members.
+        from_: Read the body from this JSON file (- for stdin). Options override the members in the file.
         dry_run: Show the request as a curl command with a masked key, and send nothing.
-        again: Send the same write again within a day.
-        allow: Allow what is refused by default: part of an address, a value with •, invisible characters, a mistyped
-            blockchain address, or a resend after a 429.
+        again: Allow the same write again within a day.
+        allow: Allow an input that is refused by default: part of an address, a value with •, invisible characters, a
+            mistyped blockchain address, or a resend after a 429.
     """
 
     from_: Annotated[str | None, Parameter(name="--from", metavar="FILE")] = None
@@ -123,7 +123,7 @@ def _doc(operation: Operation[..., Any]) -> Iterator[str]:
 
 
 def _with_options(error: InvalidRequest, operation: Operation[..., Any], wrong: Mapping[str, str]) -> InvalidRequest:
-    """Return an error that names options of the command, with the reasons why texts could not be converted."""
+    """Return an error that names the command's options, with the reasons why texts could not be converted."""
     options = {wire_path(operation.request, path): _option(path) for path, _ in leaves(operation.request)}
     named = [attrs.evolve(problem, path=options.get(problem.path, problem.path)) for problem in error.problems]
     worded = [attrs.evolve(problem, message=wrong.get(problem.path, problem.message)) for problem in named]
@@ -131,7 +131,7 @@ def _with_options(error: InvalidRequest, operation: Operation[..., Any], wrong: 
 
 
 def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calling: Calling, how: Output) -> Any:
-    """Send a request from values by dotted path and return the answer, or print the request."""
+    """Send a request from values by dotted path and return the answer. With `dry_run`, print the request instead."""
     if calling.from_ is not None:
         given = _read_body(operation, calling.from_, api.converter) | given
     arguments = nested(given)
@@ -156,7 +156,7 @@ def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calli
 def _dry_run(
     api: "Session", operation: Operation[..., Any], arguments: Mapping[str, Any], allowing: Collection[str], how: Output
 ) -> str:
-    """Return a request that was checked as the client checks it, as a curl command."""
+    """Return a request as a curl command, after the same checks that the client makes."""
     request = build(operation.request, arguments)
     real = context_of(api).real
     broken = request_problems(operation, request, allowing, check=True, real=real, limits=api.limits)
@@ -171,7 +171,7 @@ def _dry_run(
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None], wrong: dict[str, str]) -> dict[str, Any]:
-    """Convert option texts to values by dotted path; `wrong` gets the reasons of texts that stay, by option."""
+    """Convert option texts to values by dotted path. `wrong` gets a reason for each option that fails."""
     converted: dict[str, Any] = {}
     for path, member in option_members(operation.request):
         if (text := texts.get(path.replace(".", "__"))) is not None:
@@ -183,7 +183,7 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None], wron
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by dotted path as nested dictionaries."""
+    """Return nested dictionaries from values by dotted path."""
     body: dict[str, Any] = {}
     for path, value in flat.items():
         *way, last = path.split(".")

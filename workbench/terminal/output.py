@@ -1,4 +1,4 @@
-"""Output of commands: a table for people; JSON, NDJSON or CSV for programs. Masked unless revealed."""
+"""Output of commands: a table for people, and JSON, NDJSON or CSV for programs. Private values are masked."""
 
 import os
 import re
@@ -42,8 +42,8 @@ class Output:
 
     Attributes:
         output: Output format.
-        fields: Only these members, separated by commas, such as id,address.city or tokens.balance.
-        full: Show every member of each item of a list; the default is one row per item at terminal width.
+        fields: Show only these members, separated by commas, such as id,address.city or tokens.balance.
+        full: Show every member of each item in a list. The default is one row per item, at terminal width.
         reveal: Show private values unmasked.
     """
 
@@ -78,7 +78,7 @@ def show(x: Any, how: Output) -> None:
 
 
 def page(text: str) -> None:
-    """Print text; if it is taller than the terminal, through the pager ($PAGER, otherwise less), as git and gh do."""
+    """Print text. Text that is taller than the terminal goes to the pager ($PAGER, or else less), as in git and gh."""
     if sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty():
         import subprocess
 
@@ -118,7 +118,7 @@ def _table(x: object, fields: list[str], how: Output) -> str:
 
 
 def _private(kinds: Collection[type[Any]]) -> set[str]:
-    """Return the member names of all records, to show them unmasked."""
+    """Return the member names of all records, so that their values are shown unmasked."""
     names = {"extra"}
     for kind in kinds:
         for record in records(kind):
@@ -131,12 +131,12 @@ _IDS = frozenset({"id", "about"})
 
 
 def _length(head: str, cells: Sequence[Cell]) -> int:
-    """Return the width of a column; more than any screen has if a cell has several lines."""
+    """Return the width of a column. If a cell has several lines, the width is larger than any screen."""
     return max(len(head), *(len(cell.text) if len(cell.lines) == 1 else sys.maxsize for cell in cells))
 
 
 def _narrowed(grid: Grid, width: int) -> Grid:
-    """Return a grid with the columns that fit a line: the id always, then short columns."""
+    """Return a grid with the columns that fit a line: the id always, and then short columns."""
     columns = zip(grid.columns, zip(*grid.rows, strict=True), strict=True)
     lengths = {head: _length(head, cells) for head, cells in columns}
     chosen: set[str] = set()
@@ -153,14 +153,14 @@ def _narrowed(grid: Grid, width: int) -> Grid:
 
 
 def _single(kind: type[Any]) -> set[str]:
-    """Return the members of a record outside lists."""
+    """Return the members of a record that are not in lists."""
     fields = dict(leaves(kind))
     lists = tuple(f"{path}." for path, field in fields.items() if isinstance(field.kind, Array))
     return {path for path in fields if not path.startswith(lists)}
 
 
 def _opened(x: object) -> Any:
-    """Return the plain mappings behind a masked object."""
+    """Return the plain mappings that a masked object wraps."""
     if isinstance(x, list):
         return [_opened(item) for item in x]
     if isinstance(x, Mapping):
@@ -169,7 +169,7 @@ def _opened(x: object) -> Any:
 
 
 def _require(x: object, field: str) -> None:
-    """Raise Exit for a field that no part of x can have."""
+    """Raise Exit if no part of x can have a field."""
     paths = dict.fromkeys(path for item in (x if isinstance(x, list) else [x]) for path in _paths(item))
     name = ".".join(snake(part) for part in field.split(".") if not part.isdecimal())
     if paths and not any(f"{path}.".startswith(f"{name}.") for path in paths):
@@ -178,7 +178,7 @@ def _require(x: object, field: str) -> None:
 
 
 def _paths(item: object) -> Iterator[str]:
-    """Yield the dotted paths of the actual and possible members of a value, without indexes."""
+    """Yield the dotted paths of a value's actual and possible members, without indexes."""
     if is_record(item):
         yield from (path for path, _ in leaves(type(item)))
     for path, _ in flat(json_values(item, reveal=True), items=True):
@@ -191,7 +191,7 @@ def _row(item: object, fields: list[str], how: Output) -> Any:
 
 
 def pick(x: object, way: list[str]) -> Any:
-    """Return the value at a path of names; for a list without an index, the values of all items."""
+    """Return the value at a path of names. For a list without an index, return the values of all items."""
     if not way:
         return x
     if isinstance(x, list) and not way[0].isdecimal():

@@ -1,4 +1,4 @@
-"""`workbench sandbox …`: serve and reset the sandbox, and commands generated from its controls."""
+"""`workbench sandbox …`: commands that serve and reset the sandbox, and commands generated from its controls."""
 
 import inspect
 import json
@@ -63,7 +63,7 @@ _PLACEHOLDERS = {"limit": "CENTS", "points": "INT", "admin": "ADDRESS", "balance
 
 
 def _command(control: Control) -> Callable[..., int]:
-    """Return the command of a control."""
+    """Return the command for a control."""
     declared = {name: row for name, row in control.signature.parameters.items() if name != "self"}
     taken = [row for name, row in declared.items() if name not in _KEYS]
 
@@ -84,7 +84,7 @@ def _command(control: Control) -> Callable[..., int]:
 
 
 def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -> inspect.Parameter:
-    """Return an argument of a control as an option, or as an argument if it is required or the first."""
+    """Return a control's argument as an option, or as a positional argument if it is required or first."""
     name, kind, required = parameter.name, _kind(parameter), parameter.default is parameter.empty
     # operations may be spelled in several ways, so their names are not checked here
     choices = () if name == "of" else control.choices.get(name, ())
@@ -100,7 +100,7 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
-    """Return the type of an argument, without None."""
+    """Return the type of an argument without None."""
     kinds = get_args(parameter.annotation) if isinstance(parameter.annotation, UnionType) else (parameter.annotation,)
     return get_origin(kinds[0]) or kinds[0]
 
@@ -114,7 +114,7 @@ def reset(api: "Session", /) -> None:
 
 @command
 def advance(api: "Session", duration: str | None = None, /, *, until: datetime | None = None) -> Any:
-    """Move the clock forward; scheduled changes happen at their due times.
+    """Move the clock forward. Scheduled changes happen at their due times.
 
     Args:
         duration: Duration with units, such as 2h30m or 3d.
@@ -132,14 +132,14 @@ def advance(api: "Session", duration: str | None = None, /, *, until: datetime |
 @Parameter(name="*")
 @attrs.frozen(kw_only=True)
 class Listening:
-    """Options for the address of a server.
+    """Options for a server's address.
 
     Attributes:
-        port: Port; 0 chooses a free one.
+        port: Port. 0 chooses a free port.
         host: Address to listen on. Other machines can connect unless it is 127.0.0.1; API keys are then random.
-        host_name: Host name under which others reach it.
-        certfile: Certificate for TLS, a PEM file.
-        keyfile: Private key of the certificate, if in another file.
+        host_name: Host name under which other machines reach the server.
+        certfile: PEM file with a certificate for TLS.
+        keyfile: PEM file with the certificate's private key, if it is not in the certificate file.
         self_signed: Create a self-signed certificate for TLS.
     """
 
@@ -160,11 +160,11 @@ def serve_until_stopped(
     kept: str,
     **options: object,
 ) -> None:
-    """Serve the result of `make` until a signal arrives, and end the command.
+    """Serve the result of `make` until a signal arrives, then end the command.
 
     Args:
-        make: Returns an object with `serve` and `close`.
-        introduce: Returns the text to print once it is served, from the server and its URL.
+        make: Function that returns an object with `serve` and `close`.
+        introduce: Function that returns the text to print once the server runs, from the server and its URL.
         own_certificate: File for the certificate of `--self-signed`.
         kept: Description of where the state is stored.
         options: Further arguments of `serve`.
@@ -217,18 +217,19 @@ def serve(
     """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
 
     Args:
-        db: Store the state in this file; default: in memory.
-        own: Serve the sandbox that commands use.
+        db: Store the state in this file. By default, the state is in memory.
+        own: Serve the user's sandbox, which commands share.
         seed: Random seed of a new sandbox; default: 1.
         environment: Environment to imitate; default: sandbox.
-        behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of
-            settings.
+        behavior: Behavior on points on which the interface document is silent: documented (the default), observed, or a
+            TOML file of settings.
         clock: Clock of a new sandbox: now, a start time, a speed such as x60, or fixed.
         world: World of a new sandbox: small (the default), program, large, or a TOML file of a card program.
         public: Deliver webhooks to public addresses too.
-        webhook_host: Deliver webhooks to this host, whatever its address.
-        api_key_file: File with the full API key of a new sandbox; or set WORKBENCH_SANDBOX_KEY.
-        forwarded: Trust X-Forwarded-Prefix and X-Forwarded-Proto of a proxy that all requests come through.
+        webhook_host: Deliver webhooks to this host, even if its address is not allowed by default.
+        api_key_file: File with the full API key for a new sandbox. Alternatively, set WORKBENCH_SANDBOX_KEY.
+        forwarded: Trust X-Forwarded-Prefix and X-Forwarded-Proto from a proxy. All requests must come through this
+            proxy.
     """
     path = kept_path() if own else db
     api_key = _given_key(api_key_file)
@@ -267,7 +268,7 @@ def serve(
 
 
 def _given_key(file: Path | None) -> str | None:
-    """Return the API key in a file, or in the environment."""
+    """Return the API key from a file, or from the environment."""
     if file is None:
         return os.environ.get("WORKBENCH_SANDBOX_KEY") or None
     try:
@@ -299,7 +300,7 @@ _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 
 
 def add_controls(app: App) -> None:
-    """Add the commands of the controls to the group of the sandbox."""
+    """Add the commands of the controls to the command group of the sandbox."""
     for name, row in CONTROLS.items():
         if name not in NOT_COMMANDS:
             app.command(f"{__name__}:{name}", name=kebab(name), help=row.summary, group=_CONTROLS)

@@ -35,7 +35,7 @@ def _sequence(name: str) -> Any:
 
 
 def _parameters(texts: list[str]) -> dict[str, Any]:
-    """Parse `name=value` texts as parameters; numbers, true and false become values, anything else text."""
+    """Parse `name=value` texts as parameters. Numbers, true and false become values, and anything else stays text."""
     values: dict[str, Any] = dict(pairs("set", texts))
     for name, text in values.items():
         try:
@@ -55,11 +55,11 @@ def run(
     set_: Annotated[list[Setting] | None, Parameter(name="--set")] = None,
     path: Path | None = None,
 ) -> Any:
-    """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed.
+    """Run a sequence, and show each step's result and the balances. Exit code 5 if an expectation failed.
 
     Args:
-        set_: Value of a parameter, such as amount=2500.
-        path: Store the run in this file; an interrupted run in it is resumed.
+        set_: Set a parameter of the sequence, such as amount=2500.
+        path: Store the run in this file. If the file has an interrupted run, the run is resumed.
     """
     return sequences.run(api, _sequence(sequence), path=path, **_parameters(set_ or []))
 
@@ -73,13 +73,13 @@ def list_sequences() -> Any:
 
 @command
 def show_sequence(sequence: _Sequence, /) -> None:
-    """Print a sequence as TOML, as a template for your own."""
+    """Print a sequence as TOML, as a template for your own sequences."""
     print(_sequence(sequence).to_toml(), end="")
 
 
 @command
 def check(*files: Files) -> int:
-    """Check sequence files and show every problem with its step and line. Nothing is run.
+    """Check sequence files, and show every problem with its step and line. No sequence is run.
 
     Args:
         files: TOML files.

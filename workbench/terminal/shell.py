@@ -1,4 +1,4 @@
-"""IPython, JupyterLab, reports as files, and the server for coding agents."""
+"""Commands for IPython, JupyterLab, reports as files, and the server for coding agents."""
 
 import os
 import re
@@ -33,10 +33,10 @@ wb       the workbench
 def shell(
     api: "Session", /, *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None
 ) -> int:
-    """Open IPython with api, sandbox, inbox and wb ready; also for a profile.
+    """Open IPython with `api`, `sandbox`, `inbox` and `wb` ready, on a sandbox or a profile.
 
     Args:
-        code: Run one line and exit.
+        code: Run one line of code and exit.
     """
     from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
@@ -89,15 +89,16 @@ def dashboard(
     every: Text | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write the overview of the panel to an HTML file: tasks for people, figures, charts, and the lists behind them.
+    """Write the panel's overview to an HTML file: tasks for people, figures, charts, and the lists behind them.
 
-    The file needs no server or network: its lists sort, filter and open. By default it shows your own sandbox; with
-    --fresh a year of a program with 240 people.
+    The file needs no server or network. Its lists sort, filter and open in a browser. By default it shows your own
+    sandbox. With --fresh it shows a year of a program with 240 people.
 
     Args:
-        out: File to write; an existing file is not overwritten.
+        out: File to write. An existing file is not overwritten.
         open_: Open the file in a browser.
-        every: Rewrite the file at this interval, such as 30s, until Ctrl-C; the open page reloads and keeps filters.
+        every: Rewrite the file at this interval, such as 30s, until Ctrl-C. The open page reloads and keeps its
+            filters.
     """
     import webbrowser
 
@@ -139,20 +140,21 @@ def close(
     rewards: Path | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write the monthly close: workbook, page and postings, from the facts known when the month ended.
+    """Write the monthly close as workbook, page and postings, from the facts known when the month ended.
 
-    The same events make the same bytes, and later events change nothing in the close of an earlier month.
+    The same events produce the same bytes, and later events change nothing in the close of an earlier month.
 
     Args:
-        logs: Event logs, or folders of them; default: the events of the sandbox or the inbox.
-        month: Month to close, such as 2026-06; it must be over.
-        out: Folder for the files; it must be new or empty.
+        logs: Event logs, or folders with event logs. The default is the events of the sandbox or the inbox.
+        month: Month to close, such as 2026-06. The month must be over.
+        out: Folder for the files. It must be new or empty.
         tz: Time zone of the month, such as America/New_York.
-        currency: Currency of the amounts; default: all, each in separate rows.
+        currency: Currency of the amounts. By default all currencies are included, in separate rows.
         ledger: File with transaction_id, net_cents and at, to reconcile with the postings.
-        signed_by: Name of the person who signs off; it appears in every file.
-        former: Folder of the previous month's close, to compare its closing balance with this opening.
-        rewards: Parquet file of all rewards, to roll points forward.
+        signed_by: Name of the person who signs off. It appears in every file.
+        former: Folder of the previous month's close, whose closing balance is compared with this month's opening
+            balance.
+        rewards: Parquet file with all rewards rows, for the roll-forward of points.
     """
     from workbench.analysis.reports.history import history
     from workbench.analysis.tables.read_table import read_table
@@ -169,10 +171,10 @@ def close(
 
 @command
 def lab(folder: Path | None = None, /) -> int:
-    """Open JupyterLab in a folder, without news and update checks; in a checkout it opens the course.
+    """Open JupyterLab in a folder, without news and update checks. In a checkout it opens the course.
 
     Args:
-        folder: Folder to open; default: the current one.
+        folder: Folder to open; default: the current folder.
     """
     root = (folder or Path()).absolute()
     first = Path("notebooks/01-start-here.ipynb")
@@ -192,13 +194,13 @@ def lab(folder: Path | None = None, /) -> int:
 
 @command
 def agent(api: "Session", /, *, forward_to: tuple[Url, ...] = ()) -> None:
-    """Serve tools for coding agents by the Model Context Protocol, over standard input and output.
+    """Serve tools for coding agents with the Model Context Protocol, over standard input and output.
 
-    By default it uses your own sandbox. A production profile needs --live; calls with an effect need an armed session
-    and the confirmation of the person at the client.
+    By default the tools use your own sandbox. A production profile needs --live. Its calls with an effect need an armed
+    session and a confirmation by the person at the client.
 
     Args:
-        forward_to: Deliver the sandbox's events to this http URL while serving; an agent registers no endpoint.
+        forward_to: Deliver the sandbox's events to this http URL while serving. An agent cannot register an endpoint.
     """
     import asyncio
 

@@ -1,4 +1,4 @@
-"""`workbench test …`: explore an application in simulated universes, also behind HTTP."""
+"""`workbench test …`: explore an application, also behind HTTP, in simulated universes."""
 
 import os
 import re
@@ -17,7 +17,7 @@ KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 
 
 def _load(name: str) -> Callable[..., Any]:
-    """Return the object named by `module:name`; modules of the current folder can be imported."""
+    """Return the object named by `module:name`. Modules in the current folder can be imported."""
     sys.path.insert(0, str(Path.cwd()))
     try:
         loaded: Any = resolve_name(name)
@@ -51,11 +51,12 @@ def explore(
     universe: Whole | None = None,
     behavior: Name | None = None,
 ) -> int:
-    """Run an application in many simulated universes until an invariant breaks. Exit code 5 if one does, 130 if
-    stopped.
+    """Run an application in many simulated universes until an invariant does not hold.
+
+    The exit code is 5 if an invariant does not hold, and 130 if the command is stopped.
 
     Args:
-        application: MODULE:NAME of its class or factory function, such as shop:Application.
+        application: MODULE:NAME of the application's class or factory function, such as shop:Application.
         universes: Number of universes.
         seed: Random seed of the exploration.
         universe: Run only this universe.
@@ -89,16 +90,16 @@ def http(
     seed: Whole = 1,
     universe: Whole | None = None,
 ) -> int:
-    """Explore an application behind HTTP, in any language, with parallel deliveries and crashes while it handles them.
+    """Explore an application behind HTTP, in any language, with parallel deliveries and crashes during them.
 
-    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if an
-    invariant broke.
+    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. The exit code is 5 if an
+    invariant does not hold.
 
     Args:
         deliveries: URL that receives deliveries.
         books: URL that returns a JSON object of cents by transaction id.
-        reset: URL that empties the books (POST); needed to make a failure smaller.
-        kill: Command that kills the process; without it there are no crashes.
+        reset: URL that empties the books (POST). It is needed to make a failure smaller.
+        kill: Command that kills the process. Without this command there are no crashes.
         start: Command that starts the process and returns.
         api_port: Port at which the sandbox is served for the application's calls.
         unknown: URL that returns a JSON array of the calls with an unknown outcome.

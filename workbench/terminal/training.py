@@ -1,4 +1,4 @@
-"""`workbench course …`: tasks, and a class on one server with its results."""
+"""`workbench course …`: tasks, and a class on one server, with its results."""
 
 import sys
 import webbrowser
@@ -70,7 +70,7 @@ _Python = Literal["3.11", "3.12", "3.13", "3.14"]
 
 
 def results(*, folder: _Folder) -> None:
-    """Print the results of a class as CSV; its server may be running."""
+    """Print the results of a class as CSV. The class may be running."""
     from workbench.course.classroom.exports import results_table
 
     with _results(folder) as results:
@@ -78,7 +78,7 @@ def results(*, folder: _Folder) -> None:
 
 
 def board(*, folder: _Folder) -> None:
-    """Open the trainer's board of a served class in the browser of this machine."""
+    """Open the trainer's board of a running class in this machine's browser."""
     with _results(folder) as results:
         url, key = results.get("url", ""), results.get("trainer_key")
     say(f"The board: {url}/board")
@@ -93,11 +93,12 @@ def prepare(
     python: list[_Python] | None = None,
     how: Output = Output(),
 ) -> int:
-    """Fetch the packages that laptops without internet install from `/setup` of the class. Exit code 5 if packages are
-    missing.
+    """Download the packages that laptops without internet install from `/setup` of the class.
+
+    The exit code is 5 if packages are missing.
 
     pip downloads the workbench with the extra lab, 150 to 210 MB for each system and Python. The defaults are Windows,
-    macOS and Linux, with the Python of this command; each run writes the folder anew.
+    macOS and Linux, with the Python version of this command. Each run replaces the folder.
 
     Args:
         notebooks: Folder of the notebooks.
@@ -118,7 +119,7 @@ def prepare(
 
 
 def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
-    """Add a learner to a class, even while it is served, and print the link to join."""
+    """Add a learner to a class, even while it is running, and print the link to join."""
     with _results(folder) as results:
         late = results.enroll_late(name)
         print(results.link(late))
@@ -133,9 +134,10 @@ def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None
     """Print a page as HTML: sheets with each learner's link, certificates, the answer key, a handout, or a plan.
 
     Args:
-        what: sheets and certificates (one for each learner), answers (the key), handout (to keep), or a plan.
+        what: sheets or certificates (one for each learner), answers (the answer key), handout (for learners to keep),
+            or plan.
         folder: Folder of the class, for sheets and certificates.
-        url: URL under which learners reach the class; default: the URL of its last start.
+        url: URL under which learners reach the class; default: the URL at the last start.
     """
     from workbench.course.classroom import exports
     from workbench.course.classroom.server import inline_style
@@ -160,7 +162,7 @@ def join(
     *,
     no_lab: Annotated[bool, Parameter(help="Do not open JupyterLab.")] = False,
 ) -> int:
-    """Join a class by link and open JupyterLab; notebooks and commands then use your sandbox there."""
+    """Join a class by link and open JupyterLab. Notebooks and commands then use your sandbox in the class."""
     from workbench.terminal import shell
 
     print(course.join(link))
@@ -207,7 +209,7 @@ def start(api: "Session", name: _Task, /) -> Any:
 
 @command
 def check(api: "Session", name: _Task, /) -> Any:
-    """Show what is missing in a task. Exit code 5 while it is not done."""
+    """Show the unmet criteria of a task. Exit code 5 while the task is not done."""
     return course.check(name, api)
 
 
@@ -225,5 +227,5 @@ def answer(
 
 @command
 def hint(api: "Session", name: _Task, /) -> Any:
-    """Show the next hint of a task; the last one contains the code."""
+    """Show the next hint of a task. The last hint contains the code."""
     return course.hint(name, api=api)

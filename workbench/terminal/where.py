@@ -1,4 +1,4 @@
-"""Target of a command: a sandbox (the user's file, a class's, new or served), or the service of a profile."""
+"""Target of a command: a sandbox (the user's, a class's, new or served), or the service of a profile."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def read_duration(text: str) -> timedelta:
 
 
 def kept_path() -> Path:
-    """Return the file of the user's sandbox, which commands share."""
+    """Return the file with the user's sandbox, which commands share."""
     return state_folder() / "sandbox.db"
 
 
@@ -83,7 +83,7 @@ class Where:
     Attributes:
         profile: Use the service of this profile.
         url: Use the sandbox served at this URL.
-        fresh: Use a new sandbox in memory, discarded afterwards.
+        fresh: Use a new sandbox in memory, which is discarded afterwards.
         tenant: Use the key of this tenant of the sandbox.
         live: Confirm the use of a production profile.
     """
@@ -96,7 +96,7 @@ class Where:
 
 
 def chosen_profile(where: Where) -> str | None:
-    """Return the profile chosen by option or by `WORKBENCH_PROFILE`."""
+    """Return the profile that an option or `WORKBENCH_PROFILE` selects."""
     if where.url or where.fresh:
         return where.profile
     return where.profile or os.environ.get("WORKBENCH_PROFILE")
@@ -158,7 +158,7 @@ def armed_path(profile: str) -> Path:
 
 
 def _arm_if_allowed(api: "Session", profile: str) -> None:
-    """Arm a session with the operations and expiry permitted by `workbench profiles arm`."""
+    """Arm a session with the operations and expiry that `workbench profiles arm` permitted."""
     path = armed_path(profile)
     if not path.exists():
         return
@@ -178,7 +178,7 @@ def _arm_if_allowed(api: "Session", profile: str) -> None:
 
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:
-    """Return a completer of a member's values: its choices."""
+    """Return a completer for a member's values, which are its choices."""
     choices: list[str] = [*member.kind.of] if isinstance(member.kind, Choice) else []
     if isinstance(member.kind, Boolean):
         choices = ["true", "false"]
@@ -194,7 +194,7 @@ def read_operation(text: str) -> Operation[..., Any]:
     """Return the operation that a text names.
 
     Raises:
-        Exit: The text names no operation, or several.
+        Exit: The text names no operation or several operations.
     """
     if (row := operation_named(text)) is None:
         raise usage_error(f"{unknown_operation(text)}.")

@@ -1,7 +1,7 @@
-"""`workbench withdrawals …`: plan, verify and prepare a wallet's messages, from files; `sign` is the operation.
+"""`workbench withdrawals …`: plan and verify withdrawals, and prepare wallet messages from files.
 
-Files: plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, then the wallet, then
-transaction > transaction.json.
+`sign` is the operation. Order of the files: plan > plan.json, sign --from plan.json > signed.json, typed-data >
+message.json, then the wallet's signature, then transaction > transaction.json.
 """
 
 from pathlib import Path
@@ -33,12 +33,13 @@ _Signed = Annotated[Path, Parameter(help="Output of `withdrawals sign --from PLA
 @Parameter(name="*", group=Group("Withdrawal", sort_key=2))
 @attrs.frozen(kw_only=True)
 class Terms:
-    """Values of a withdrawal that the interface does not state.
+    """Values of a withdrawal that are not in the interface.
 
     Attributes:
-        decimals: The token's decimals if known; default in a sandbox: from its token.
-        allow: The last 8 characters of the recipient, to override a problem that allows it.
-        nonce: The contract's nonce, on EVM chains the value of adminNonce(); default in a sandbox: from its chain.
+        decimals: Decimals of the token, if known. In a sandbox, the default is the token's value.
+        allow: The last 8 characters of the recipient's address, to override a problem that can be overridden.
+        nonce: Nonce of the contract, which is the value of adminNonce() on EVM chains. In a sandbox, the default is the
+            chain's value.
     """
 
     decimals: Whole | None = None
@@ -60,7 +61,7 @@ def plan(
     terms: Terms = Terms(),
     how: Output = Output(),
 ) -> Any:
-    """Check a withdrawal completely before anything is requested. With -o json, print the request for `sign --from`."""
+    """Check a withdrawal completely before any request is sent. With -o json, print the request for `sign --from`."""
     if (amount is None) == (native_units is None):
         raise usage_error("Pass --amount in dollars and cents, or --native-units.")
     units = withdrawals.native_units(native_units) if native_units is not None else withdrawals.usd(amount or "")
@@ -107,7 +108,7 @@ def typed_data(
     admin: Annotated[Address | None, Parameter(help="Admin who signs; default: the plan's admin.")] = None,
     terms: Terms = Terms(),
 ) -> None:
-    """Print the EIP-712 message for an admin's wallet to sign, as JSON. It contains no secret."""
+    """Print the EIP-712 message for an admin's wallet to sign, as JSON. The message contains no secret."""
     withdrawal, published = _withdrawal(api, plan, signed, terms)
     nonce = _nonce(terms, published)
     if nonce is None:
@@ -130,12 +131,13 @@ def transaction(
     terms: Terms = Terms(),
     how: Output = Output(),
 ) -> Any:
-    """Build the transaction that a wallet sends. Its signatures are masked; --reveal prints it as JSON.
+    """Build the transaction that a wallet sends. Its signatures are masked, unless --reveal prints it as JSON.
 
     Args:
-        message: Output of `withdrawals typed-data` for each admin.
-        signature: File with the wallet's signature, as hex or JSON with `signature`; in the same order.
-        direct_transfer: Argument of version 2 contracts; its meaning depends on the contract.
+        message: File with the output of `withdrawals typed-data`, one for each admin.
+        signature: File with the wallet's signature, as hex or as JSON with `signature`. Files are in the order of the
+            messages.
+        direct_transfer: Argument of version 2 contracts, whose meaning depends on the contract.
     """
     if len(message) != len(signature):
         raise usage_error("Pass one --signature for each --message.")
@@ -149,7 +151,7 @@ def transaction(
 
 
 def _half(withdrawal: Any, message: Path, signature: Path) -> Any:
-    """Return a message with the wallet's signature of it."""
+    """Return a message with the wallet's signature of the message."""
     asked, answer = _read(message), input_text(signature, _MAX_FILE)
     answer = strict_json.loads(answer.encode())["signature"] if answer.startswith("{") else answer
     typed = withdrawal.typed_data(
@@ -168,7 +170,7 @@ def explain(
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> int:
-    """Explain what a transaction or call data would do. Exit code 3 if it differs from the plan."""
+    """Explain the effect of a transaction or call data. Exit code 3 if it differs from the plan."""
     text = input_text(transaction, _MAX_FILE)
     data = _read(transaction) if text.startswith("{") else text
     if plan is None or signed is None:
@@ -182,7 +184,7 @@ def explain(
 
 
 def _withdrawal(api: "Session", plan: Path, signed: Path, terms: Terms) -> tuple[Any, dict[str, Any]]:
-    """Return the withdrawal of a plan and its answer, and the contract data that a sandbox publishes."""
+    """Return the withdrawal of a plan and its answer, with the contract data that a sandbox publishes."""
     request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
         raise usage_error(f"{visible(str(plan), 200)} is not the output of `withdrawals plan -o json`.")
@@ -202,7 +204,7 @@ def _withdrawal(api: "Session", plan: Path, signed: Path, terms: Terms) -> tuple
 
 
 def _published(api: "Session", contract_id: str, token: str) -> dict[str, Any]:
-    """Return signer and nonce of a contract, and decimals of its token, if a sandbox publishes them."""
+    """Return a contract's signer and nonce, and its token's decimals, if a sandbox publishes them."""
     rows = api.sandbox.guide()["contracts"] if sandbox_of(api) is not None else ()
     row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})
     of_token: dict[str, Any] = next(

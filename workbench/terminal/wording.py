@@ -1,4 +1,4 @@
-"""Texts of remedies at a prompt, by code."""
+"""Remedies in the words of the command line, by problem code."""
 
 TERMINAL = {
     "again": "--again sends it again",

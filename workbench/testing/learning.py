@@ -258,7 +258,7 @@ class Replay:
     def _explain(
         self, step: Step, tries: list[tuple[Change | None, Attempt]]
     ) -> tuple[Change | None, Mapping[str, Any], Attempt]:
-        """Return the state and settings that explain a step best. Learn the settings if they are the only ones."""
+        """Return the state and settings that explain a step best. Learn settings that no others match."""
         kind = ("unexplained", step.name, step.status, *sorted(tries[0][1].differences)[:40])
         self._tried[kind] += 1
         if self._tried[kind] > _ALIKE:

@@ -161,7 +161,7 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
 
 
 def _numbers(column: "pd.Series[Any]", name: str, places: int | None) -> tuple[list[Any], str]:
-    """Return exact numbers and their cell format, with cents in the main unit. Inexact numbers would be text."""
+    """Return numbers and their cell format, with cents in the main unit; text if a spreadsheet would round any."""
     scale = -places if places is not None and name.endswith("_cents") else 0
     exact = [None if is_missing(value) else EXACT.scaleb(Decimal(str(value)), scale) for value in column.tolist()]
     present = [number for number in exact if number is not None]

@@ -1,1 +1,1 @@
-"""Declared records and their readers: fields, rules, checks, masks, strict JSON."""
+"""Declared records and their readers, with fields, rules, checks, masks and strict JSON."""

@@ -1,8 +1,9 @@
-"""Check requests before they are sent or when they arrive, and find unusual values in answers.
+"""Checks of requests before they are sent or when they arrive, and search for unusual values in answers.
 
-`survey` visits a request once and records what needs a closer look; the other functions examine only that. `problems`
-checks the interface's rules, the same for client, sandbox and forms. `cautions` adds what a careful client refuses or
-warns about: masked values, invisible characters, implausible numbers. `flags` examines answers.
+`survey` visits a request once and records doubtful values. The other functions examine only these values. `problems`
+checks the interface's rules in the same way for client, sandbox and forms. `cautions` adds the values that a careful
+client refuses or warns about, such as masked values, invisible characters and implausible numbers. `flags` examines
+answers.
 """
 
 import ipaddress
@@ -42,7 +43,7 @@ class Writer(Protocol):
 
 @attrs.frozen
 class Doubtful:
-    """A value that may break a rule or is missing, or a record with rules over several members."""
+    """A value that is missing or may break a rule, or a record with rules over several members."""
 
     path: str  # in declared wire names; for a record with rules, the prefix of its members
     member: Member | None  # None if the doubt concerns the rules of `holder`
@@ -62,7 +63,7 @@ class Survey:
     doubtful: list[Doubtful] = attrs.field(factory=list)  # values that may break a rule, in declaration order
 
     def values(self) -> Iterator[tuple[str, Member, Any, Any]]:
-        """Yield each scalar that may be unusual: wire path, member, value, and its record."""
+        """Yield each scalar that may be unusual, as wire path, member, value and record."""
         for member in self.doubtful:
             if is_record(member.value):
                 yield from walk.values(member.value, f"{member.path}.")
@@ -71,10 +72,10 @@ class Survey:
 
 
 def survey(record: object, by: Writer | None = None) -> Survey:
-    """Visit a request once: write it, mask it, and record what needs a closer look.
+    """Visit a request once: write and mask the request, and record doubtful values.
 
     Args:
-        by: Converter that writes the body; without one the body has declared names and unconverted values.
+        by: Converter that writes the body. Without a converter, the body has declared names and unconverted values.
     """
     survey = Survey(record)
     visit(record, by, survey.body, survey.shown, survey.doubtful, "", False)
@@ -145,7 +146,7 @@ _LONGEST_PLAIN = 46  # in characters; private keys and seed phrases are longer
 
 
 def plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
-    """Return the usual class of a member's values, and a test that accepts only values without problems."""
+    """Return the usual class of a member's values, and a test that accepts no value with a problem."""
     rule = member.about.rule
     match member.kind:
         case walk.Integer():
@@ -173,17 +174,17 @@ PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
 
 
 def problems(request: object, *, partial: bool = False) -> tuple[Problem, ...]:
-    """Return every rule of the interface that a request breaks, with its wire path; empty if it is valid.
+    """Return every rule of the interface that a request breaks, with wire paths. A valid request gives an empty result.
 
     Args:
         request: The record, or its survey.
-        partial: Accept partial nested records where the service is assumed to, such as an address to update.
+        partial: Accept partial nested records that the service is assumed to accept, such as an address to update.
     """
     return tuple(_problems(surveyed(request), partial))
 
 
 def surveyed(request: object) -> Survey:
-    """Return the survey of a request; a survey is returned unchanged."""
+    """Return the survey of a request. A survey is returned unchanged."""
     return request if isinstance(request, Survey) else survey(request)
 
 
@@ -295,7 +296,7 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
     walk.Array: (lambda value: False, "a list"),
     walk.Untyped: (lambda value: True, ""),
 }
-"""Check of the values of each kind, and its description; nested records and list items are checked separately."""
+"""Check of each kind's values, and the check's description. Nested records and list items are checked separately."""
 _NAMES = {
     "bool": "true or false",
     "int": "a number",
@@ -371,7 +372,7 @@ def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Pro
 
 
 def allow(name: str) -> Remedy:
-    """Return the remedy for a value that can be sent after `allowing`."""
+    """Return the remedy for a value that can be sent with `allowing`."""
     return Remedy("allow", name=name, option=name.replace("_", "-"))
 
 
@@ -400,7 +401,7 @@ _EXAMPLE_ADDRESSES = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 
 
 def advice(name: str, value: str | date, record: object) -> str | None:
-    """Return why the value of a member is implausible; None if it is plausible."""
+    """Return the reason why the value of a member is implausible, or None for a plausible value."""
     text = value if isinstance(value, str) else value.isoformat()
     match name:
         case "birth_date" if ISO_DAY.fullmatch(text) and not "1900" <= text <= str(datetime.now(UTC).date()):
@@ -440,7 +441,7 @@ _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_add
 
 
 def flags(answer: object) -> tuple[Problem, ...]:
-    """Return everything unusual about an answer: members that are missing, unknown or break their rule."""
+    """Return the unusual members of an answer, which are missing or unknown, or break their rule."""
     return tuple(_flags(answer, ""))
 
 
@@ -468,7 +469,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer, each with whether a rule applies to its values."""
+    """Return the members of an answer. Each has a flag that says whether a rule applies to its values."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

@@ -1,6 +1,6 @@
-"""Declaration of record fields by `about()` in the class body, their privacy, and the masking of private values.
+"""Declaration of record fields with `about()` in the class body, privacy of fields, and masking of private values.
 
-A mask never shows the length of a value, nor more of it than its format allows.
+A mask never shows the length of a value, or more characters than the field's format allows.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ _MASKS: Mapping[str, Callable[[str], str]] = {
     "ip": lambda text: f"{text.rpartition('.')[0]}.{MASK}" if text.count(".") == 3 else DOTS,
     "long-text": lambda text: f"{DOTS} ({len(text):,} characters)",
 }
-"""Masks by format; all other text becomes `•••`, whatever its length."""
+"""Masks by format. Text of any other format becomes `•••`, regardless of length."""
 
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
 
 
 class Reason(str):
-    """Reason for an assumption about the service: a text, and the level of confidence.
+    """Reason for an assumption about the service, with a text and the level of confidence.
 
     For a member, `of` is the assumed aspect: "name", "event" (its name in an event), "need" (whether it is
     required), or "meaning".
@@ -116,12 +116,12 @@ class About:
 
     @property
     def masker(self) -> Callable[[str], str] | None:
-        """Function that masks a private text of the field; None if all of it becomes dots."""
+        """Function that masks a private text of the field, or None if the mask is only dots."""
         form = self.rule.format or ""
         return _MASKS.get(form) if self.privacy is not SECRET or form == "account-number" else None
 
     def mask(self, value: Any) -> str:
-        """Return the masked form of a private value of the field; empty for None."""
+        """Return the masked form of a private value of the field. None gives an empty text."""
         of_format = self.masker if isinstance(value, str) else None
         return "" if value is None else of_format(value) if of_format else DOTS
 
@@ -155,7 +155,7 @@ def about(
     otherwise: object = None,
     **limits: Any,
 ) -> Any:
-    """Declare a field: its meaning, rule, privacy, and whether it is an assumption.
+    """Declare a field with its meaning, rule and privacy, and whether it is an assumption.
 
     Args:
         limits: Members of `Rule` that differ from `rule`: `about("…", CENTS, minimum=1)`.
@@ -180,7 +180,7 @@ def about(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
 def record(cls: type[T]) -> type[T]:
-    """Make a class a record: frozen, keyword-only, with private values masked in its repr."""
+    """Make a class a record, which is frozen and keyword-only, and masks private values in its repr."""
     frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
     if not hasattr(cls, RECORD):  # shared by all records, since attrs would compile these methods for each class
         for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
@@ -216,10 +216,11 @@ def _repr(self: Any) -> str:
 
 @record
 class Answer:
-    """Base of records that the service sends. Undocumented members are in `extra`.
+    """Base class of records that the service sends. Undocumented members are in `extra`.
 
-    A member that the document calls required may still be missing; it then reads as None. `marks` lists what was
-    unusual while reading (a time without a zone, an unreadable number); `checks.flags` lists everything unusual.
+    A member that the document calls required may still be missing, and then its value is None. `marks` lists unusual
+    values found while reading, such as a time without a zone or an unreadable number. `checks.flags` lists all unusual
+    members.
     """
 
     extra: dict[str, Any] = about("Undocumented members", init=False, default=attrs.Factory(dict), privacy=PERSONAL)

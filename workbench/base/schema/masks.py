@@ -1,4 +1,4 @@
-"""Records and mappings with private values masked, for all output: printed, logged, journaled or exported."""
+"""Masking of private values in records and mappings, for all output that is printed, logged, journaled or exported."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime
@@ -14,12 +14,12 @@ from workbench.base.schema.walk import DecimalNumber, Member, is_record, members
 
 
 class MaskedDict(dict[str, Any]):
-    """A mapping that prints masked. Its values are not masked."""
+    """A mapping whose repr is masked. The values themselves are not masked."""
 
     __slots__ = ()
 
     def shown(self) -> dict[str, Any]:
-        """Return the masked mapping, as printed."""
+        """Return the masked mapping that the repr shows."""
         return dict.fromkeys(self, DOTS)
 
     def __repr__(self) -> str:
@@ -30,11 +30,11 @@ class MaskedDict(dict[str, Any]):
 
 
 def masked(x: object, reveal: Collection[str] = (), *, of: type[Any] | None = None) -> Any:
-    """Return a record, a mapping or a list of them with wire names and plain values, private ones masked.
+    """Return a record, a mapping, or a list of these, with wire names, plain values and masked private values.
 
     Args:
         reveal: Attribute names, or dotted paths, of members that are not masked.
-        of: Record class of a mapping. Without it everything in the mapping is masked.
+        of: Record class of a mapping. Without a class, all values of the mapping are masked.
     """
     if isinstance(x, MaskedDict) and of is None:
         return x.shown()
@@ -62,7 +62,7 @@ def _masked(x: object, of: type[Any] | None, prefix: str, reveal: frozenset[str]
 
 
 def shown(member: Member, value: object) -> Any:
-    """Return a value of a member as plain values, masked if private."""
+    """Return a member's value as plain values, which are masked if the member is private."""
     return _value(member, value, "", frozenset())
 
 

@@ -1,4 +1,4 @@
-"""Read single values by kind, exactly and with notes on unusual ones, and convert them from and to text.
+"""Exact readers of single values by kind, with notes on unusual values, and conversion from and to text.
 
 The text comes from table cells, form inputs, command options and files.
 """
@@ -40,10 +40,10 @@ def value_of(member: Member, text: str) -> Any:
 
     Args:
         member: The member, from `walk.members`.
-        text: Text of an input or a cell; `FULL` where omitting an amount has a meaning.
+        text: Text of an input or a cell; `FULL` for amounts that can be omitted.
 
     Raises:
-        ValueError: It does not fit. The message states what is allowed, and contains nothing private.
+        ValueError: The text does not fit the member. The message states what is allowed, and contains nothing private.
     """
     unit = member.about.rule.unit
     match member.kind:
@@ -92,7 +92,7 @@ def value_of(member: Member, text: str) -> Any:
 
 
 def text_of(member: Member, value: object) -> str:
-    """Return a value of a member as text that `value_of` parses back; None becomes empty text."""
+    """Return a value of a member as text that `value_of` parses back. None becomes empty text."""
     if value is None:
         return ""
     if isinstance(value, tuple | list):
@@ -109,17 +109,17 @@ def text_of(member: Member, value: object) -> str:
 
 
 def write_time(value: datetime) -> str:
-    """Return a time as ISO 8601 in UTC with milliseconds and `Z`; with microseconds if it has any."""
+    """Return a time as ISO 8601 in UTC with `Z` and milliseconds, or with microseconds if the time has any."""
     utc = value.astimezone(UTC).replace(tzinfo=None)
     return utc.isoformat(timespec="microseconds" if utc.microsecond % 1000 else "milliseconds") + "Z"
 
 
 Reader = Callable[[Any], Any]
-"""Function that reads a wire value; raises `Unreadable` for the wrong type."""
+"""Function that reads a wire value, and raises `Unreadable` for the wrong type."""
 
 
 class Unreadable(WorkbenchError, ValueError):
-    """A wire body that cannot be read as the record; `problems` lists the paths."""
+    """A wire body that cannot be read as a record. `problems` lists the paths."""
 
     def __init__(self, problems: tuple[Problem, ...], partial: object = None) -> None:
         self.problems = problems
@@ -140,7 +140,7 @@ def mismatch(message: str) -> Unreadable:
 
 @attrs.frozen
 class Unusual:
-    """A value that was read although unusual; the record gets the value and a mark."""
+    """An unusual value that could be read. The record gets the value and a mark."""
 
     value: Any
     rule: str
@@ -148,11 +148,11 @@ class Unusual:
 
 
 REPAIRED = "text", "was cut inside a character; the rest of that character is read as U+FFFD"
-"""Rule and message of a text with half a surrogate pair."""
+"""Rule and message for a text with half a surrogate pair."""
 
 
 def plain_text(value: object) -> Any:
-    """Return a repaired text as plain text, any other value unchanged."""
+    """Return a repaired text as plain text. Any other value is returned unchanged."""
     return str(value) if value.__class__ is Repaired else value
 
 
@@ -203,11 +203,11 @@ def _read_decimal_text(value: object) -> Any:
 
 _UNIX = re.compile(r"[0-9]{9,13}")
 _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(days=1)))
-"""Replacements of leap seconds and of 24:00, and the time to add."""
+"""Replacements for leap seconds and for 24:00, and the time to add."""
 
 
 def _read_time(value: object) -> Any:
-    """Read a time as aware UTC: ISO 8601, or unix seconds or milliseconds. Text that is neither stays text."""
+    """Read ISO 8601 text, or Unix seconds or milliseconds, as an aware time in UTC. Other text stays text."""
     if value.__class__ is int or value.__class__ is Decimal:
         moment = _read_time(str(int(value)))
         moment = moment.value if isinstance(moment, Unusual) else moment
@@ -230,13 +230,15 @@ def _read_time(value: object) -> Any:
 
 
 def read_time(value: object) -> tuple[Any, Problem | None]:
-    """Return a wire time as aware UTC, or unchanged if it cannot be read, and a problem if it is unusual."""
+    """Return a wire time as an aware time in UTC, and a problem if it is unusual. An unreadable time is returned
+    unchanged.
+    """
     read = _read_time(value)
     return (read.value, Problem("", read.rule, read.message)) if isinstance(read, Unusual) else (read, None)
 
 
 def choice_reader(enum: type[Any]) -> Reader:
-    """Return a reader of enum values; unknown text stays text."""
+    """Return a reader of enum values. Unknown text stays text."""
     known: dict[Any, Any] = {member.value: member for member in enum}
 
     def read(value: object) -> Any:

@@ -11,7 +11,7 @@ from workbench.base.schema.fields import Reason
 
 
 class Full(Enum):
-    """The full amount, stated explicitly: `amount=FULL` is sent by leaving the amount out."""
+    """The full amount, stated explicitly. A request with `amount=FULL` is sent without the amount."""
 
     FULL = "FULL"
 
@@ -24,7 +24,7 @@ ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def iso_day(text: str) -> date | None:
-    """Parse a date as YYYY-MM-DD; None if it is not a calendar date."""
+    """Parse a date in the format YYYY-MM-DD. Return None for other texts."""
     try:
         return date.fromisoformat(text) if ISO_DAY.fullmatch(text) else None
     except ValueError:
@@ -39,7 +39,7 @@ Names = tuple[str, ...]
 
 @attrs.frozen
 class OneOf:
-    """Rule that exactly one of these groups of fields is given, with all its fields."""
+    """Rule that a request contains exactly one of several groups of fields, with all fields of the group."""
 
     groups: tuple[Names, ...]
     doc: str
@@ -48,7 +48,7 @@ class OneOf:
 
 @attrs.frozen
 class When:
-    """Rule that if a field has a value, other fields are required or must match a pattern."""
+    """Rule for requests in which a field has a certain value: other fields are required, or must match a pattern."""
 
     name: str
     value: str

@@ -1,4 +1,4 @@
-"""Strict JSON: unambiguous, with exact numbers, and without private values in its repr."""
+"""Strict JSON, which is unambiguous and has exact numbers. The repr of an object shows no private values."""
 
 import json
 import re
@@ -13,16 +13,17 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")  # matches half a surrogate pair
 _MAX_DIGITS = 400
 MAX_DEPTH = 64
-"""Maximum nesting of lists and objects; the documented bodies have six levels."""
+"""Maximum nesting of lists and objects. Documented bodies have six levels."""
 MAX_VALUES = 1_000_000
-"""Maximum number of items, members, lists and objects in one text; the largest answer has about a third."""
+"""Maximum number of items, members, lists and objects in one text. The largest answer has about a third of this number.
+"""
 # also matches an unterminated text, and never backtracks
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[{\]}]")
 
 
 class NotJson(ValueError):
-    """Invalid or ambiguous JSON; the message states the byte position if known."""
+    """Invalid or ambiguous JSON. The message states the byte position if it is known."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
@@ -33,7 +34,7 @@ class TooManyValues(NotJson):
 
 
 class JsonObject(dict[str, Any]):
-    """A JSON object as received. Its repr shows only its size, because its values may be private."""
+    """A JSON object as received. The repr shows only the size, because values may be private."""
 
     __slots__ = ()
 
@@ -51,7 +52,7 @@ class Repaired(str):
 
 
 def _repaired(value: object) -> Any:
-    """Return a parsed value with its texts repaired."""
+    """Return a parsed value with repaired texts."""
     if isinstance(value, str):
         text = _HALF.sub("\ufffd", value)
         return value if text == value else Repaired(text)
@@ -103,18 +104,19 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_c
 
 
 def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES, repair: bool = False) -> Any:
-    """Parse a JSON text, with or without a byte order mark: objects as `JsonObject`, numbers as int or Decimal.
+    """Parse a JSON text, with or without a byte order mark. Objects become `JsonObject`, and numbers become int or
+    Decimal.
 
     Args:
         max_depth: Maximum nesting of lists and objects.
         max_values: Maximum number of items, members, lists and objects.
-        repair: Replace half of a surrogate pair, as in a text cut inside an emoji, by U+FFFD, and return that text as
-            `Repaired`.
+        repair: Whether to replace half of a surrogate pair, as in a text truncated inside an emoji, with U+FFFD, and
+            return this text as `Repaired`.
 
     Raises:
-        NotJson: Not UTF-8, not JSON, NaN or Infinity, a duplicate member, a lone surrogate, nested
-            too deeply, too many values, a fraction of more than 400 digits, or a whole number of more digits than
-            Python accepts (4,300).
+        NotJson: The text is not UTF-8 or not JSON, is nested too deeply, has too many values, or contains NaN,
+            Infinity, a duplicate member, a lone surrogate, a fraction of more than 400 digits, or a whole number of
+            more digits than Python accepts (4,300).
     """
     failure: NotJson
     text = ""
@@ -160,7 +162,7 @@ def _number(value: object) -> Any:
 
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number).encode
-"""Write compact JSON as text; decimals become numbers if that is exact."""
+"""Write compact JSON as text. Decimals become numbers if the conversion is exact."""
 
 
 def printable(value: object) -> str:

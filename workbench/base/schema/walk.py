@@ -1,4 +1,4 @@
-"""Reflection on records: their members and kinds, building records from values, and dotted paths."""
+"""Reflection on records: members and their kinds, construction of records from values, and dotted paths."""
 
 import types
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from workbench.base.schema.rules import CrossRule, Full
 
 @attrs.frozen
 class Kind:
-    """Kind of value that a member holds; readers dispatch on its class."""
+    """Kind of value that a member holds. Readers dispatch on the class of the kind."""
 
 
 class Text(Kind):
@@ -24,7 +24,7 @@ class Text(Kind):
 
 @attrs.frozen
 class Integer(Kind):
-    """An `int`; `full` if `FULL` means that it is omitted, `text` if it is sent as text."""
+    """An `int`. With `full`, `FULL` omits the member, and with `text`, the number is sent as text."""
 
     full: bool = False
     text: bool = False
@@ -36,7 +36,7 @@ class Boolean(Kind):
 
 @attrs.frozen
 class DecimalNumber(Kind):
-    """A `Decimal`; `text` if it is sent as text instead of a JSON number."""
+    """A `Decimal`. With `text`, the number is sent as text instead of a JSON number."""
 
     text: bool
 
@@ -55,7 +55,7 @@ class Date(Kind):
 
 @attrs.frozen
 class Choice(Kind):
-    """A member of an enum; in an answer also unknown text."""
+    """A member of an enum. In an answer it may also be unknown text."""
 
     of: type[StrEnum]
 
@@ -80,7 +80,7 @@ class Untyped(Kind):
 
 @attrs.frozen(kw_only=True)
 class Member:
-    """One field of a record: its names, metadata and kind."""
+    """One field of a record, with names, metadata and kind."""
 
     name: str
     wire: str
@@ -90,7 +90,7 @@ class Member:
 
     @property
     def required(self) -> bool:
-        """Whether a request must contain it."""
+        """Whether a request must contain the member."""
         return self.default is attrs.NOTHING
 
 
@@ -115,7 +115,7 @@ _SCALARS: Mapping[frozenset[Any], Kind] = {
     frozenset((Any,)): Untyped(), frozenset((int, Full)): Integer(full=True), frozenset((int, Decimal)): Numeric(),
     frozenset((date, str)): Date(),
 }  # fmt: skip
-"""Kinds by the classes of an annotation."""
+"""Kinds of members, by the classes in an annotation."""
 
 
 def _kind(hint: Any, about: About, where: str) -> Kind:
@@ -207,7 +207,7 @@ def records(cls: type[Any]) -> Iterator[type[Any]]:
 
 
 def values(record: object, prefix: str = "") -> Iterator[tuple[str, Member, Any, Any]]:
-    """Yield each scalar of a record: wire path, member, value, and its record."""
+    """Yield each scalar of a record, as wire path, member, value and the record that contains it."""
     for member in members(type(record)):
         value, path = getattr(record, member.name), prefix + member.wire
         for number, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
@@ -219,7 +219,8 @@ def values(record: object, prefix: str = "") -> Iterator[tuple[str, Member, Any,
 
 
 def get_path(x: object, path: str) -> Any:
-    """Return the value at a dotted path, such as `body.amount` or `tokens.0.balance`; None if it does not exist.
+    """Return the value at a dotted path, such as `body.amount` or `tokens.0.balance`, or None if the path does not
+    exist.
 
     Args:
         x: A record, a mapping or a list, nested to any depth.
@@ -241,7 +242,7 @@ def get_path(x: object, path: str) -> Any:
 
 
 def given(record: object) -> dict[str, Any]:
-    """Return the members of a record that were set, by attribute name; nested records stay records."""
+    """Return the members of a record that were set, by attribute name. Nested records stay records."""
     return {
         member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
     }
@@ -255,12 +256,13 @@ def change(record: Any, **changes: object) -> Any:
 def build(
     cls: type[Any], values: Mapping[str, Any], unknown: "list[UnknownMember] | None" = None, prefix: str = ""
 ) -> Any:
-    """Build a record from a mapping of attribute names, including nested mappings; missing members read as None.
+    """Build a record from a mapping of attribute names, including nested mappings. Missing members become None.
 
     Integers of other libraries become `int`. Only names are checked here; see `checks.problems`.
 
     Args:
-        unknown: Collects unknown names, which are then ignored; None raises for the first one.
+        unknown: List that collects unknown names, which are then ignored. With None, the first unknown name raises an
+            error.
         prefix: Path of the record, with a trailing dot.
 
     Raises:
@@ -294,7 +296,7 @@ def _converted(kind: Kind, value: object, unknown: "list[UnknownMember] | None",
 
 
 class UnknownMember(ValueError):
-    """Names that are not members of a record. They come from the caller; no values are included."""
+    """Names that are not members of a record. The names come from the caller. The error contains no values."""
 
     def __init__(self, of: type[Any], names: tuple[Any, ...], prefix: str = "") -> None:
         self.of, self.names, self.prefix = of, names, prefix
@@ -302,7 +304,7 @@ class UnknownMember(ValueError):
 
 
 def described(member: Member) -> str:
-    """Return a one-line description of a member: meaning, unit, rule, whether required, whether assumed."""
+    """Return a one-line description of a member: meaning, unit, rule, and whether it is required or assumed."""
     assumed = f"assumed: {member.about.assumed}" if member.about.assumed else ""
     return "; ".join(filter(None, (*_facts(member), "required" if member.required else "", assumed))) + "."
 
@@ -311,7 +313,7 @@ def option_help(member: Member, parent: Member | None) -> str:
     """Return the help of an option: meaning, rule, and marks for required and assumed.
 
     Args:
-        parent: The object that contains the member; None for a member of the request.
+        parent: Object that contains the member, or None for a member of the request.
     """
     required = "[required]" if member.required else ""
     if required and parent is not None and not parent.required:
@@ -339,7 +341,7 @@ def _facts(member: Member) -> tuple[str, str]:
 
 
 def rule_words(member: Member) -> str:
-    """Return the rule of a member as text, unit first; empty if it has none."""
+    """Return the rule of a member as text, unit first. A member without a rule gives an empty text."""
     rule, kind = member.about.rule, member.kind
     limits = [f"in {rule.unit}" if rule.unit else ""]
     if isinstance(kind, Integer):
@@ -362,7 +364,7 @@ def _span(low: int | None, high: int | None, unit: str) -> str:
 
 
 def flat(value: object, path: str = "", *, items: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of a record or mapping with their dotted paths; lists are leaves.
+    """Yield the leaves of a record or mapping with their dotted paths. Lists are leaves.
 
     Args:
         items: Whether the items of a list of mappings or lists have paths too, such as `tokens[0].balance`.

@@ -1,1 +1,1 @@
-"""System services: databases, files, locks, HTTP, progress and threads."""
+"""System services, such as databases, files, locks, HTTP, progress and threads."""

@@ -12,7 +12,7 @@ MAX_BYTES = 10_000_000
 
 
 def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
-    """Return a TLS context that trusts the certificates of a file, or the default ones.
+    """Return a TLS context that trusts the certificates of a file, or the default certificates.
 
     Raises:
         UnusableFile: The file contains no certificates, or is too large.
@@ -30,7 +30,7 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
 
 @cache
 def _default() -> ssl.SSLContext:
-    """Return the context shared by all connections with the default certificates; creating one takes 20 ms."""
+    """Return the context that all connections with default certificates share, because its creation takes 20 ms."""
     import httpx  # imported late, because the import is slow
 
     return httpx.create_ssl_context(trust_env=False)

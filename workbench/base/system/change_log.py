@@ -1,4 +1,4 @@
-"""Log of changes, from which a reader gets the changes since its last read."""
+"""Log of changes, which returns the changes since a reader's last read."""
 
 from collections.abc import Hashable
 from itertools import takewhile
@@ -8,7 +8,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class ChangeLog(Generic[Key]):
-    """Keys in the order of their last change, each with its number."""
+    """Keys in the order of their last change, each with the number of this change."""
 
     def __init__(self) -> None:
         self.number = 0

@@ -1,8 +1,8 @@
 """A SQLite database of the workbench: validated on open, durable on commit.
 
 A commit survives a killed process, and optionally a power failure (WAL, `synchronous=FULL`). Several processes may
-write concurrently (`BEGIN IMMEDIATE`). A file of another program or version, damaged, or with an unknown schema is left
-unchanged. Deleted values are overwritten. The file is readable only by its owner.
+write concurrently (`BEGIN IMMEDIATE`). A file is left unchanged if it belongs to another program or version, is
+damaged, or has an unknown schema. Deleted values are overwritten. The file is readable only by its owner.
 """
 
 import glob
@@ -48,8 +48,8 @@ _CHECKSUMS = (
 
 
 class _Connection(sqlite3.Connection):
-    """Connection that is closed with its owner, without Python's warning about unclosed connections. A copy in a forked
-    process is never closed; the process that opened the connection closes it.
+    """Connection that is closed with its owner, without Python's warning about unclosed connections. A forked process
+    never closes its copy, because the process that opened the connection closes it.
     """
 
     _process = 0
@@ -71,7 +71,7 @@ _OF_PARENTS: list[object] = []
 
 
 class Database:
-    """A workbench database in a file or in memory. It has one connection, used by one thread at a time."""
+    """A workbench database in a file or in memory. The database has one connection, which one thread at a time uses."""
 
     @hide_arguments
     def __init__(
@@ -89,18 +89,18 @@ class Database:
         """Open the file, or create it.
 
         Args:
-            path: Path of the file; None stores everything in memory.
+            path: Path of the file, or None to store the database in memory.
             application: Application id in the file header.
-            schema: Statements that create its tables.
-            checked: Tables with a checksum for each row, to detect damage; see `undamaged`.
-            version: Version of the schema; a file of another version is refused and left unchanged.
-            survives_power_loss: Sync to disk at each commit. Without it a commit still survives a killed process and
-                the file stays intact, but a power failure may lose the last writes.
+            schema: Statements that create the tables.
+            checked: Tables with a checksum for each row, which detects damage (see `undamaged`).
+            version: Version of the schema. A file of another version is refused and left unchanged.
+            survives_power_loss: Whether to sync to disk at each commit. Without syncs, the file stays intact and a
+                commit survives a killed process, but a power failure may lose the last writes.
 
         Raises:
-            UnusableFile: It is not a workbench file, is of another version or damaged, or cannot be opened. It is left
-                unchanged.
-            FileBusy: Another process held it for too long.
+            UnusableFile: The file is not a workbench file, has another version, is damaged, or cannot be opened. It is
+                left unchanged.
+            FileBusy: Another process held the file for too long.
         """
         # the same path through every symbolic link to the file
         self.path = None if path is None else Path(path).resolve()
@@ -184,12 +184,12 @@ class Database:
     # checksums of rows
 
     def _crc32(self, table: str, row: str = "") -> str:
-        """Return the SQL expression for the checksum of a row; `row` is its prefix, such as `NEW.`."""
+        """Return the SQL expression for the checksum of a row. `row` is the prefix of the columns, such as `NEW.`."""
         columns = [name for _, name, *_ in self.connection.execute(f"PRAGMA table_info({table})")]
         return f"crc32(CAST({' || '.join(f'quote({row}{name})' for name in columns)} AS BLOB))"
 
     def _watch(self) -> None:
-        """Maintain the checksums by temporary triggers of this connection; no trigger is stored in the file."""
+        """Maintain the checksums with temporary triggers of this connection. The file contains no triggers."""
         # The columns are queried once, because a query needs the lock of the connection.
         self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
         for table in self._checked:
@@ -203,7 +203,7 @@ class Database:
     def undamaged(self, table: str) -> str:
         """Return the SQL condition that a row of a checked table is undamaged.
 
-        Apply it before reading columns, because the columns of a damaged row may not be text.
+        Apply the condition before reading columns, because the columns of a damaged row may not be text.
         """
         if table not in self._checked:
             return "1"
@@ -228,12 +228,12 @@ class Database:
 
     @contextmanager
     def write(self, *, wait: bool = True, asked: float | None = None) -> Iterator[sqlite3.Connection]:
-        """Yield the connection inside a transaction that is committed at the end, or rolled back on an error.
+        """Yield the connection inside a transaction, which is committed at the end or rolled back on an error.
 
         Args:
             wait: Whether to wait for other processes.
-            asked: Time the caller began to wait, by `monotonic()`; default: now. If another thread has given up
-                since, the file is tried once, so that threads do not wait one after the other.
+            asked: Time at which the caller began to wait, by `monotonic()`; default: now. If another thread has timed
+                out since then, the file is tried only once, so that threads do not wait one after the other.
 
         Raises:
             FileBusy: Another process held the file for too long.
@@ -259,7 +259,7 @@ class Database:
             self.connection.execute("ROLLBACK")
 
     def run(self, query: str, values: object = ()) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows; outside a transaction it is committed immediately."""
+        """Run a statement and return its rows. Outside a transaction, the statement is committed immediately."""
         self.after_fork()
         asked = monotonic()
         with self.lock:
@@ -280,7 +280,7 @@ class Database:
     ) -> sqlite3.Cursor:
         """Run a statement that needs exclusive access, retrying until the timeout.
 
-        The growing waits of SQLite miss the gaps of a process that writes continuously.
+        SQLite waits at growing intervals, which miss the pauses of a process that writes continuously.
         """
         until = monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
         while True:
@@ -292,7 +292,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Raise this package's errors in place of SQLite's; the messages never contain values."""
+        """Raise this package's errors in place of SQLite's errors. The messages never contain values."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
@@ -303,7 +303,7 @@ class Database:
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str) -> bool:
-        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
+        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
         self.after_fork()
         if self.path is None or work in self._leases:
             return True
@@ -315,7 +315,7 @@ class Database:
         return True
 
     def end_lease(self, work: str, *, forever: bool = False) -> None:
-        """Release the lease for a task; with `forever`, also delete its lock file."""
+        """Release the lease for a task. With `forever`, also delete the lock file of the lease."""
         self.after_fork()
         with uninterrupted:
             lock = self._leases.pop(work, None)
@@ -323,7 +323,7 @@ class Database:
                 lock.remove() if forever else lock.release()
 
     def is_leased(self, work: str) -> bool:
-        """Return whether any process holds the lease for a task; an ended lease is removed."""
+        """Return whether a process holds the lease for a task. A stale lease is removed."""
         self.after_fork()
         if self.path is None or work in self._leases:
             return work in self._leases
@@ -332,7 +332,7 @@ class Database:
         return not free
 
     def remove_ended_leases(self) -> None:
-        """Remove the leases of processes that have ended."""
+        """Remove the stale leases of processes that have ended."""
         if self.path is not None:
             for path in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.lock"):
                 lock = FileLock(path.with_suffix(""))
@@ -354,7 +354,7 @@ class Database:
 
 
 def _prepare(path: Path) -> None:
-    """Create folder and file with access for their owner only; an existing folder is not changed."""
+    """Create the folder and the file with access for their owner only. An existing folder is not changed."""
     try:
         make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
@@ -387,7 +387,7 @@ def _expected(schema: str) -> _Objects:
 
 
 def _schema_problem(stored: _Objects, schema: str) -> str:
-    """Return why the objects of a file do not match the schema; empty if they do."""
+    """Return the reason why the objects of a file do not match the schema, or an empty text if they match."""
     expected = _expected(schema)
     strange = {kind for kind, _, _ in stored - expected} - {"table", "index"}
     return "has an unexpected schema" if expected - stored or strange else ""
@@ -413,7 +413,8 @@ def _check_stored(path: Path, schema: str) -> None:
 
 
 def as_uri(path: Path, mode: str) -> str:
-    """Return the address of a SQLite file, with `#`, `?` and `%` of its name escaped: they would name another file.
+    """Return the URI of a SQLite file. `#`, `?` and `%` in the file name are escaped, because they would name another
+    file.
 
     Args:
         path: The file.

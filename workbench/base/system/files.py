@@ -19,7 +19,7 @@ _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.
 
 
 def file_system(path: Path) -> str:
-    """Return the type of a path's file system, such as `ext4` or `nfs`; empty if unknown."""
+    """Return the type of a path's file system, such as `ext4` or `nfs`. An unknown type gives an empty text."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -30,10 +30,10 @@ def file_system(path: Path) -> str:
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Reject an invalid file name, before the work that the file is for.
+    """Reject an invalid file name before the work whose result goes into the file.
 
     Raises:
-        UsageError: It is not text or a path, is too long, or contains NUL or half of a surrogate pair.
+        UsageError: The name is not text or a path, is too long, or contains NUL or half of a surrogate pair.
     """
     if not isinstance(path, str | os.PathLike):
         raise UsageError([Problem("", "path", "must be text or a path")])
@@ -47,10 +47,10 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, accessible only by their owner, durable against power failure.
+    """Create a folder and its missing parents. They survive a power failure, and only their owner can access them.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The folder cannot be created.
     """
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to disk, if the file system supports it."""
+    """Sync the names in a folder to disk, if the file system supports this."""
     if os.name != "posix":
         return
     try:
@@ -76,15 +76,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private: bool = True) -> None:
-    """Write a file atomically; it is on disk when this returns.
+    """Write a file atomically. The file is on disk when this function returns.
 
     Args:
-        path: The file; an existing one is replaced.
-        write: Writes into the open file, or the content itself.
-        private: Whether only its owner may read it.
+        path: The file. An existing file is replaced.
+        write: Function that writes into the open file, or the content itself.
+        private: Whether only the owner may read the file.
 
     Raises:
-        OSError: It cannot be written; the previous content is unchanged.
+        OSError: The file cannot be written. The previous content is unchanged.
     """
     write_files({path: write}, private=private)
 
@@ -92,17 +92,18 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
 def write_files(
     files: Mapping[Path, Callable[[BinaryIO], Any] | bytes | None], *, private: bool | Collection[Path] = True
 ) -> None:
-    """Write files that belong together. They are on disk when this returns, and complete before any gets its name.
+    """Write files that belong together. Every file is complete before any file gets its name, and all are on disk when
+    this function returns.
 
-    If the process is killed meanwhile, the last file is new or unchanged. With a new last file, each of the others is
-    new or missing, never a former version.
+    If the process is killed meanwhile, the last file is new or unchanged. If the last file is new, each other file is
+    new or missing, never an earlier version.
 
     Args:
-        files: The content of each file, as for `write_file`; None removes the file. The last one is the main file.
-        private: Whether only their owner may read them; or the files to which this applies.
+        files: Content of each file, as for `write_file`. None removes the file. The last file is the main file.
+        private: Whether only the owner may read the files, or the files to which this applies.
 
     Raises:
-        OSError: One cannot be written; the previous files are unchanged.
+        OSError: A file cannot be written. The previous files are unchanged.
     """
     targets = {path.resolve(): write for path, write in files.items()}  # writes through symbolic links
     chosen = (files if private else ()) if isinstance(private, bool) else private
@@ -153,18 +154,18 @@ def _write_draft(draft: Path, write: Callable[[BinaryIO], Any] | bytes, private:
 
 @contextmanager
 def new_folder(folder: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Create a folder with its files at once: it appears when all of them are on disk.
+    """Create a folder with its files atomically. The folder appears when all files are on disk.
 
     Args:
-        folder: The folder; its parents are created.
-        replace: Whether it replaces an existing folder.
+        folder: The folder. Missing parents are created.
+        replace: Whether the new folder replaces an existing folder.
 
     Yields:
-        A folder to write the files into. If it is removed, none appears.
+        A temporary folder to write the files into. If the caller removes this folder, no new folder appears.
 
     Raises:
         FileExistsError: The folder exists.
-        OSError: A file cannot be written; the folder does not appear.
+        OSError: A file cannot be written. The folder does not appear.
     """
     folder = folder.absolute()
     if not replace and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -192,7 +193,7 @@ def _sync_file(path: Path) -> None:
 
 
 def _exchange(draft: Path, folder: Path) -> None:
-    """Exchange two folders: in one step on Linux, elsewhere in steps between which a kill leaves no folder."""
+    """Exchange two folders, in one step on Linux. On other systems, a kill between the steps leaves no folder."""
     if sys.platform == "linux":
         import ctypes  # imported late, because few writes need it
 
@@ -213,10 +214,10 @@ _TEMPORARY = re.compile(r"\.(.+)\.(\d+)-\w{8}(?:\.[^.]+)?")
 
 
 def remove_temporary(folder: Path, *paths: Path) -> bool:
-    """Remove temporary files of killed writers from a folder; return whether other files remain.
+    """Remove temporary files of killed writers from a folder, and return whether other files remain.
 
     Args:
-        paths: Files and folders to remove drafts of; default: all.
+        paths: Files and folders whose drafts are removed; default: all.
     """
     others, names = False, {path.name[:40] for path in paths}
     for name in os.listdir(folder):  # noqa: PTH208 - a folder may have many files

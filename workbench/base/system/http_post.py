@@ -1,8 +1,8 @@
-"""One POST to a URL whose address is checked before connecting.
+"""A single POST to a URL whose address is checked before the connection.
 
-A host name is resolved once, all its addresses must be allowed, and the connection goes to the first checked address
-that accepts one. One deadline covers all steps, so a hanging resolver or a receiver that sends a byte now and then
-cannot exceed it. Redirects are never followed.
+A host name is resolved once, and all its addresses must be allowed. The connection goes to the first checked address
+that accepts a connection. One deadline covers all steps, so a hanging resolver or a slow receiver cannot exceed the
+deadline. Redirects are never followed.
 """
 
 import io
@@ -55,8 +55,8 @@ class PostResult:
     status: int | None
     error: str | None = None
     length: int | None = None
-    """Declared size of the response body in bytes; if undeclared, the bytes read (at most 1,024). The body is
-    discarded.
+    """Declared size of the response body in bytes, or the number of bytes read (at most 1,024) if no size is declared.
+    The body is discarded.
     """
 
     @property
@@ -79,11 +79,11 @@ def check_url(
 
     Args:
         reach: Allowed kinds of addresses.
-        hosts: Hosts that are allowed whatever their address.
+        hosts: Hosts that are allowed regardless of address.
         resolve: Function that resolves a host name.
 
     Raises:
-        ForbiddenUrl: Not an http or https URL, or its address is not allowed.
+        ForbiddenUrl: The URL is not an http or https URL, or its address is not allowed.
     """
     try:
         parts = urlsplit(url)
@@ -131,7 +131,7 @@ def _resolved_in_time(resolve: Resolver, host: str, port: int) -> list[str]:
     """Return the addresses of a host name.
 
     Raises:
-        TimeoutError: The resolver takes longer than a delivery may. Its thread ends when it does.
+        TimeoutError: The resolver takes longer than a delivery may take. The resolver's thread ends later.
     """
     outcome: list[Any] = []
 
@@ -177,10 +177,10 @@ def send(
     check: Callable[[str], Target] = check_url,
     relay: Callable[[str, Mapping[str, str], bytes], PostResult] | None = None,
 ) -> PostResult:
-    """Check a URL and send a body to it within one deadline. A URL that is not allowed is a result too.
+    """Check a URL and send a body to it within one deadline. A forbidden URL gives a result, not an error.
 
     Args:
-        relay: Sends in place of this process.
+        relay: Relay that sends in place of this process.
     """
     until = monotonic() + TIMEOUT
     try:
@@ -191,10 +191,10 @@ def send(
 
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:
-    """Send a body and return the result. A failed connection or a missing response is a result too.
+    """Send a body and return the result. A failed connection or a missing response gives a result, not an error.
 
     Args:
-        seconds: Time for the connection, the request and its response together.
+        seconds: Total time for connection, request and response.
     """
     import http.client  # both load TLS, which most sandboxes never need
     import ssl
@@ -225,7 +225,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
 
 
 def _connect(target: Target, until: float) -> "socket.socket":
-    """Connect to the first address that accepts; each address gets an equal share of the remaining time."""
+    """Connect to the first address that accepts connections. Each address gets an equal share of the remaining time."""
     import socket
 
     failure: OSError | None = None
@@ -242,7 +242,7 @@ def _left(until: float) -> float:
     """Return the seconds until a deadline.
 
     Raises:
-        TimeoutError: It has passed.
+        TimeoutError: The deadline has passed.
     """
     left = until - monotonic()
     if left <= 0:
@@ -251,7 +251,7 @@ def _left(until: float) -> float:
 
 
 class _TimedSocket:
-    """Socket for `http.client` with one deadline for all steps; plain socket timeouts restart with each step."""
+    """Socket for `http.client` with one deadline for all steps. Plain socket timeouts restart with each step."""
 
     def __init__(self, sock: "socket.socket", until: float) -> None:
         self._socket = sock

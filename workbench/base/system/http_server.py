@@ -1,4 +1,4 @@
-"""HTTP server for this machine: one function answers each request, with limits on size, time and host names.
+"""HTTP server for this machine, with limits on size, time and host names. One function answers all requests.
 
 A response states how it is sent (delayed, truncated, slow, not at all), so that a sandbox can simulate faults.
 """
@@ -26,7 +26,7 @@ from workbench.base.system.seconds import monotonic
 MAX_HEAD = 16 * 1024  # maximum bytes of the request line and all headers
 MAX_HEADERS = 100
 MAX_BODIES = 32 * 2**20
-"""Maximum total bytes of bodies being received; further requests are refused with 503."""
+"""Maximum total size of the bodies being received, in bytes. Further requests are refused with 503."""
 HEAD_TIMEOUT = 10.0  # maximum seconds to receive the head of a request
 BODY_TIMEOUT = 20.0  # maximum seconds to receive the body of a request
 _PART = 2**18  # bytes per read of a file
@@ -40,11 +40,11 @@ _SILENT = logging.NullHandler()
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 RefusalHandler = Callable[[int, str], Response]
-"""Function that builds the response to a request refused before the handler, from status and reason."""
+"""Function that builds the response to a request that is refused before the handler, from status and reason."""
 
 
 class PortTaken(WorkbenchError):
-    """The port is in use; nothing was started."""
+    """The port is in use, so no server was started."""
 
 
 def bare(status: int, reason: str) -> Response:
@@ -53,7 +53,7 @@ def bare(status: int, reason: str) -> Response:
 
 
 class _Refused(Exception):
-    """A request refused before the handler is called: status and reason."""
+    """Status and reason of a request that is refused before the handler."""
 
 
 class _App:
@@ -200,8 +200,8 @@ async def _send_file(file: Path, scope: Any, send: Any) -> None:
 
 
 async def _send_early(response: Response, receive: Any, send: Any) -> None:
-    """Send a response before the request is complete, but close the connection only afterwards, or the response
-    could be lost.
+    """Send a response before the request is complete. The connection closes only after the request, because otherwise
+    the response could be lost.
     """
     await send(_start(response, (b"connection", b"close")))
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
@@ -226,8 +226,8 @@ async def _send_slowly(response: Response, send: Any) -> None:
 class _Parser:
     """Parser of requests that ignores an offer to change the protocol (`Upgrade: h2c`), as RFC 9110 section 7.8 allows.
 
-    httptools ends a request with such an offer after its head, so its body would be lost, or read as the next request.
-    Here the head is parsed again without the offer.
+    httptools ends a request with such an offer after its head. The body would be lost, or read as the next request.
+    This parser therefore parses the head again without the offer.
     """
 
     def __init__(self, protocol: HttpToolsProtocol) -> None:
@@ -246,7 +246,7 @@ class _Parser:
         """Parse received bytes.
 
         Raises:
-            httptools.HttpParserError: They are not a request, or ask for a tunnel.
+            httptools.HttpParserError: The bytes are not a request, or ask for a tunnel.
         """
         while data:
             try:
@@ -272,7 +272,7 @@ class _Parser:
 
 
 class _LimitedProtocol(HttpToolsProtocol):
-    """HTTP protocol that ends requests received too slowly and headers without end, which uvicorn does not limit."""
+    """HTTP protocol that ends slow requests and endless headers, which uvicorn does not limit."""
 
     _part: str | None = "head"  # the part of a request that is being received
     _timed: str | None = None  # the part whose timer runs
@@ -307,7 +307,7 @@ class _LimitedProtocol(HttpToolsProtocol):
             self._set_timer()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Return whether a client that closed its side still gets an answer, because its request is complete."""
+        """Return whether a client that closed its side still gets an answer because its request is complete."""
         self._ended = True
         answered = getattr(self.cycle, "response_complete", True)  # before the first request, the protocol has no cycle
         return self._part is None and not answered and self.scheme == "http"
@@ -399,7 +399,7 @@ def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes any free port.
+    """Return a listening socket. Port 0 takes any free port.
 
     Raises:
         PortTaken: The port is in use, or the address does not belong to this machine.
@@ -421,7 +421,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def running(handler: Handler, **options: Any) -> AbstractContextManager[str]:
-    """Serve a handler that does not need its URL; see `serving`."""
+    """Serve a handler that does not need its URL. The arguments are those of `serving`."""
     return serving(lambda _: handler, **options)
 
 
@@ -442,15 +442,15 @@ def serving(
     """Serve a handler in a thread within a `with` block, and yield the base URL.
 
     Args:
-        make_handler: Returns the handler for the URL.
+        make_handler: Function that returns the handler for the URL.
         host: Address to listen on.
-        hosts: Further accepted host names; the URL contains the first one.
-        any_host: Paths that are answered whatever the host name.
+        hosts: Further accepted host names. The URL contains the first.
+        any_host: Paths that are answered for any host name.
         max_body: Maximum request body in bytes.
-        refusal: Builds the responses to requests that exceed a limit.
+        refusal: Function that builds the response to a request that exceeds a limit.
         certfile: Certificate for TLS.
-        keyfile: Its private key, if in another file.
-        private: Names the data that could be read in transit without TLS, for a warning; default: no warning.
+        keyfile: Private key of the certificate, if `certfile` does not contain it.
+        private: Data that could be read in transit without TLS, as text for a warning; default: no warning.
 
     Raises:
         PortTaken: The port is in use.

@@ -1,4 +1,4 @@
-"""Defer signals to the end of a code block."""
+"""Deferral of signals to the end of a code block."""
 
 import signal
 import threading
@@ -18,9 +18,9 @@ _WAITING = [
 class _Uninterrupted:
     """Defer signals until the end of a `with` block, so that the block is not interrupted.
 
-    Python calls signal handlers in the main thread, between any two instructions: after a lock is taken, but before the
-    `try` that would release it. A handler may raise, for example for Ctrl-C, an alarm or the end of the process. In the
-    main thread, handlers are therefore replaced by one that records the signal.
+    Python calls signal handlers in the main thread between any two instructions, for example after a lock is taken, but
+    before the `try` that would release it. A handler may raise an exception, for example for Ctrl-C, an alarm or the
+    end of the process. In the main thread, a handler that only records the signal therefore replaces all handlers.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Limits on the content of files, for every reader; a small file can unpack to much more."""
+"""Limits on the content of files, for every reader, because a small file can unpack to a very large content."""
 
 import os
 import stat
@@ -27,7 +27,7 @@ FRAMES = FileLimits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
 
 
 class LimitExceeded(ValueError):
-    """A file exceeds a limit; the message names it."""
+    """A file exceeds a limit. The message names the limit."""
 
 
 def read_bytes(path: Path, limits: FileLimits = FileLimits()) -> bytes:

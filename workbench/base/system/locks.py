@@ -13,17 +13,19 @@ from workbench.base.system.files import make_folder
 
 
 class Closable(Protocol):
-    """What can be closed."""
+    """Object that can be closed."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the object."""
 
 
 C = TypeVar("C", bound=Closable)
 
 
 class FileLock:
-    """A lock file next to a file, held by one process; the operating system releases it when that process ends."""
+    """A lock file next to a file. One process holds the lock, and the operating system releases it when the process
+    ends.
+    """
 
     def __init__(self, path: Path) -> None:
         """Prepare the lock of `path`: a file next to it (links resolved) named with the suffix `.lock`."""
@@ -35,7 +37,7 @@ class FileLock:
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
-        """Acquire the lock; return False if another process holds it.
+        """Acquire the lock, or return False if another process holds it.
 
         Raises:
             UnusableFile: The lock file cannot be created.
@@ -56,7 +58,7 @@ class FileLock:
         self._lock.release()
 
     def remove(self) -> None:
-        """Remove the lock file and release the lock, for a name that will not be used again."""
+        """Remove the lock file and release the lock. The caller must not use this name again."""
         with suppress(OSError):  # another process may remove the file first
             self._path.unlink(missing_ok=True)
         self._lock.release()
@@ -65,7 +67,7 @@ class FileLock:
         """Acquire the lock.
 
         Raises:
-            FileBusy: Another process holds the lock; the message names the process and the time.
+            FileBusy: Another process holds the lock. The message names the process and the time.
             UnusableFile: The lock file cannot be created.
         """
         if self.acquire():
@@ -87,7 +89,8 @@ class FileLock:
 
 @contextmanager
 def locked(path: Path, open_file: Callable[[], C]) -> Iterator[C]:
-    """Yield an opened file while its lock is held, and close it. A file that is refused is left without a lock file.
+    """Yield an opened file while its lock is held, and close the file afterwards. A refused file is left without a lock
+    file.
 
     Raises:
         FileBusy: Another process holds the lock.

@@ -1,7 +1,7 @@
-"""Private parts of Python and of libraries, used only here: no public name does the same.
+"""Uses of private parts of Python and of libraries, for which no public equivalent exists.
 
-Each function raises `WorkbenchError` if a release dropped its part. `release_from_thread` does not: ipykernel before
-7.4 has no such part and needs none.
+A function raises `WorkbenchError` if a release of the library dropped the private part. `release_from_thread` raises no
+error, because ipykernel before 7.4 does not have the part and does not need it.
 """
 
 import sys
@@ -20,7 +20,7 @@ def _require(found: object, library: str, part: str) -> None:
 
 
 def signal_functions() -> ModuleType:
-    """Return the functions that `signal` wraps: without its conversions to enums they take 0.4 µs instead of 8."""
+    """Return the functions that `signal` wraps. Without the conversions to enums, they take 0.4 µs instead of 8."""
     functions = import_module("_signal")
     _require(hasattr(functions, "signal") and hasattr(functions, "getsignal"), "Python", "_signal.signal")
     return functions
@@ -35,7 +35,9 @@ def set_running_loop(loop: Any) -> None:
 
 
 def accepts_input(shell: object) -> bool:
-    """Return whether the front end of a kernel can ask a person for input; other kernels than ipykernel say no."""
+    """Return whether the front end of a kernel can ask a person for input. For kernels other than ipykernel, return
+    False.
+    """
     kernel = getattr(shell, "kernel", None)
     if kernel is None or type(kernel).__module__.partition(".")[0] != "ipykernel":
         return False
@@ -44,20 +46,22 @@ def accepts_input(shell: object) -> bool:
 
 
 def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, lines: list[str]) -> None:
-    """Show lines as the traceback of an error in IPython; for some errors `showtraceback` would show other lines."""
+    """Show lines as the traceback of an error in IPython, because `showtraceback` shows other lines for some errors."""
     _require(hasattr(shell, "_showtraceback"), "IPython", "InteractiveShell._showtraceback")
     shell._showtraceback(kind, error, lines)
 
 
 def release_from_thread(comm: object) -> None:
-    """Let the page choose the kernel thread that receives its messages; by default it is the last one that sent a
+    """Let the page choose the kernel thread that receives its messages. The default is the thread that sent the last
     message.
     """
     vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # ipykernel has this attribute since version 7.4
 
 
 def replace_pool(transport: object, pool: object) -> None:
-    """Replace the connections of an httpx transport; its class stays the same for tools that patch it."""
+    """Replace the connection pool of an httpx transport. The transport's class stays the same, for tools that patch the
+    class.
+    """
     kind = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
     # mocking tools replace the methods that send, but not the constructor
     made_with = vars(kind)["__init__"].__code__.co_names
@@ -66,7 +70,7 @@ def replace_pool(transport: object, pool: object) -> None:
 
 
 def run_test_again(item: object) -> list[Any]:
-    """Run a test of pytest once more without reporting it, and return its reports."""
+    """Rerun a pytest test without reporting it, and return the reports."""
     runner = import_module("_pytest.runner")
     _require(hasattr(runner, "runtestprotocol"), "pytest", "_pytest.runner.runtestprotocol")
     reports: list[Any] = runner.runtestprotocol(item, log=False, nextitem=None)

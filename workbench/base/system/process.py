@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         """Hook that decides whether calls of this process may be sent to a real service."""
 
         def __call__(self, *, effect: bool, production: bool) -> str:
-            """Return why a call, with or without an effect, may not be sent; empty if it may."""
+            """Return the reason why a call, with or without an effect, may not be sent, or an empty text if it may be
+            sent.
+            """
 
 
 class ServedAddress:
@@ -34,11 +36,11 @@ GUARDS: list[Guard] = []
 HOSTED: set[str] = set()
 """URLs of sandboxes on shared servers, each for one tenant or person, that this process connected to."""
 RESOLVERS: list[Callable[[bool], ServedAddress | None]] = []
-"""Functions that return the address of this process's sandbox, for production or not; None without a sandbox."""
+"""Functions that return the address of this process's sandbox, for production or not, or None without a sandbox."""
 
 
 def refusal(*, effect: bool, production: bool) -> str:
-    """Return why a call may not be sent to a real service; empty if it may."""
+    """Return the reason why a call may not be sent to a real service, or an empty text if it may be sent."""
     return next(filter(None, (guard(effect=effect, production=production) for guard in GUARDS)), "")
 
 

@@ -1,4 +1,4 @@
-"""Progress of long tasks: one record, shown as a line in a terminal or below a cell, or passed to a function."""
+"""Progress of long tasks: a record that is shown as a line in a terminal or below a cell, or passed to a function."""
 
 import os
 import sys
@@ -16,9 +16,9 @@ INTERVAL = 0.2  # seconds between two updates of the progress line
 
 @attrs.define
 class Progress:
-    """Progress of a long task. A function given as `progress=` is called with it after each change.
+    """Progress of a long task. A function passed as `progress=` gets this record after each change.
 
-    It holds counts and states, never values of rows.
+    The record holds counts and states, never values of rows.
     """
 
     total: int
@@ -45,12 +45,12 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Rows per second; `unit` names another unit."""
+        """Rows (or another `unit`) per second."""
         return (self.rows or self.done - self.earlier) / self.seconds
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds left; None before the first result."""
+        """Estimated seconds left, or None before the first result."""
         now = self.done - self.earlier
         return self.seconds / now * (self.total - self.done) if now else None
 
@@ -93,7 +93,7 @@ def progress_callback(progress: bool | ProgressCallback, stream: TextIO | None =
 
 
 class ProgressLine:
-    """A line that is overwritten a few times per second; in a notebook, an output that is updated."""
+    """A line that is overwritten a few times per second. In a notebook, it is an output that is updated."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

@@ -18,7 +18,7 @@ _END: Any = object()
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run was interrupted by Ctrl-C: no new call was started, and calls in flight were awaited.
+    """A run was interrupted by Ctrl-C. No new call was started, and the run waited for the calls in flight.
 
     `result` holds the results so far.
     """
@@ -29,18 +29,19 @@ class Interrupted(KeyboardInterrupt):
 
 
 class ThreadPool(Generic[T]):
-    """Threads that call `work` for each item until all are done or the pool is stopped.
+    """Threads that call `work` for each item until all items are done or the pool is stopped.
 
-    Threads are never joined: an interrupt inside `join` may mistake a running thread for an ended one. Events are not
-    used either, because an interrupt may leave their lock released; a queue only wakes the caller, which reads plain
+    Threads are never joined, because an interrupt inside `join` may mark a running thread as ended. Events are not used
+    either, because an interrupt may leave their lock released. A queue only wakes the caller, which reads plain
     attributes.
 
     Args:
-        work: Processes one item.
+        work: Function that processes one item.
         items: Items to process, in order.
         workers: Number of threads.
         name: Prefix of the threads' names.
-        halt: Ends work in progress early; called for an exception other than Ctrl-C, or for a second one.
+        halt: Function that ends work in progress early. It is called for an exception other than Ctrl-C, or for a
+            second exception.
     """
 
     def __init__(
@@ -72,9 +73,9 @@ class ThreadPool(Generic[T]):
     def run(self, poll: Callable[[], object]) -> None:
         """Run until all threads have ended, calling `poll` meanwhile.
 
-        Any exception here (Ctrl-C, one raised by a signal handler, by `poll` or by a worker) stops the pool, awaits the
-        work in progress, and then propagates. A second one ends the wait. SIGTERM, if not handled, raises
-        SystemExit(143) here instead of ending the process immediately.
+        Any exception (from Ctrl-C, a signal handler, `poll` or a worker) stops the pool and propagates after the work
+        in progress has ended. A second exception ends the wait. SIGTERM raises SystemExit(143) here unless the process
+        handles the signal, instead of ending the process immediately.
         """
         with _terminable():
             self._run(poll)
@@ -96,8 +97,8 @@ class ThreadPool(Generic[T]):
             raise self._error
 
     def _wait(self, seconds: float = float("inf")) -> bool:
-        """Wait until all threads have ended, or for a time; return whether they have. A thread never started counts
-        as ended.
+        """Wait until all threads have ended or the time is over, and return whether all have ended. A thread that was
+        never started counts as ended.
         """
         until = monotonic() + seconds
         while any(thread.ident is not None and not self._ended[n] for n, thread in enumerate(self._threads)):

@@ -25,7 +25,7 @@ _LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}
 
 
 class NotToml(ValueError):
-    """Text that is not TOML, or exceeds a limit; the message quotes no value."""
+    """Text that is not TOML, or exceeds a limit. The message quotes no value."""
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def loads(text: str) -> dict[str, Any]:
     """Read the text of a TOML file.
 
     Raises:
-        NotToml: Not TOML, too long, or nested too deeply.
+        NotToml: The text is not TOML, is too long, or is nested too deeply.
     """
     if len(text) > MAX_BYTES:
         raise NotToml(f"is longer than {MAX_BYTES:,} characters")
@@ -98,10 +98,10 @@ def dumps(value: object, default: Callable[[Any], object] | None = None) -> str:
     """Return a value as TOML on one line.
 
     Args:
-        default: Returns what to write for a value of a type that TOML does not have.
+        default: Function that returns a replacement for a value whose type TOML does not have.
 
     Raises:
-        TypeError: The value is of such a type, and there is no `default`.
+        TypeError: TOML does not have the type of the value, and there is no `default`.
     """
     if isinstance(value, Mapping):
         members = (f"{key(str(name))} = {dumps(item, default)}" for name, item in value.items())

@@ -31,9 +31,9 @@ EnvironmentName = Literal["sandbox", "production"]
 
 
 class Connections:
-    """Transports shared by a client and its views, created on first use, one per owner.
+    """Transports that a client shares with its views. Each owner has one transport, which is created on first use.
 
-    A forked process must not share its parent's connections, because answers would mix; asynchronous connections belong
+    A forked process must not share its parent's connections, because answers would mix. Asynchronous connections belong
     to one event loop.
     """
 
@@ -52,7 +52,7 @@ class Connections:
         return held[1]
 
     def take(self, *owner: object) -> Any:
-        """Remove and return the owner's transport, if any, so that it can be closed."""
+        """Remove and return the owner's transport, if there is one, so that the caller can close it."""
         held, self._held = self._held, ((), None)
         return held[1] if held[0] == (os.getpid(), *owner) else None
 
@@ -87,26 +87,28 @@ class BaseClient(Operations, ABC):
         """Create a client.
 
         Args:
-            base_url: Base URL of the service, such as https://api.example.com/v1; http only for this machine.
-            api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401.
-                Prefer a profile or the environment to a literal.
+            base_url: Base URL of the service, such as https://api.example.com/v1. Only URLs of this machine may use
+                http.
+            api_key: The key, or a function that fetches the key. The function is called again every 15 minutes and
+                after a 401. Prefer a profile or the environment to a literal key.
             environment: "sandbox" or "production". In production simulations are refused and writes need `arm()`.
             timeout: Seconds per call, including retries; None waits forever.
             transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
-            check: Whether requests are checked before they are sent; False sends invalid ones too.
-            wire_names: Wire names that differ from the assumed ones, such as {"simulate_authorization.decline_reason":
+            check: Whether requests are checked before they are sent. False also sends invalid requests.
+            wire_names: Wire names that differ from the assumed names, such as {"simulate_authorization.decline_reason":
                 "declineReason"}.
-            journal: Where calls with an effect are recorded: a Journal or a path; False records none.
-            limits: Rates, caps and the list of recipients.
-            ca_file: Certificates to trust in place of the usual ones; checks are never off.
-            idempotency_header: Header to send a key of each call in, the same for each attempt; None sends only keys
-                given by `idempotency`. The interface documents none: see `docs/connections.md`.
+            journal: Journal, or path of a journal, that records calls with an effect. False records no calls.
+            limits: Rate limits, caps and the list of allowed recipients.
+            ca_file: Certificates to trust in place of the default certificates. Certificate checks cannot be turned
+                off.
+            idempotency_header: Header that carries an idempotency key for each call, equal for all attempts. None sends
+                only keys from `idempotency`. The interface documents no such header: see `docs/connections.md`.
             clock: Clock of the client.
             http: Options of the connections, such as {"trust_env": True, "max_connections": 10}; see
                 `docs/connections.md`.
 
         Raises:
-            UsageError: Arguments are invalid; the message lists all problems.
+            UsageError: Arguments are invalid. The message lists all problems.
         """
         problems = client_problems(
             base_url=base_url,
@@ -182,11 +184,12 @@ class BaseClient(Operations, ABC):
         """Return a view of this client that also accepts the given kinds of unusual requests.
 
         Args:
-            partial_address: Send part of an address; whether the service merges or replaces it is not documented.
-            masked_value: Send values that contain •, as masked values do.
+            partial_address: Send part of an address. The document does not say whether the service merges or replaces
+                addresses.
+            masked_value: Send values that contain •, like masked values.
             unusual_text: Send invisible characters.
             unverified_address: Send an address with a wrong checksum, of another chain's family, or of zero bytes.
-            again: Send a write that repeats one of the last 24 hours.
+            again: Send a write that repeats a write of the last 24 hours.
             resend: Send a call with an effect again after a 429, which means that it was not carried out.
         """
         chosen = {name for name, yes in locals().items() if yes and name != "self"}
@@ -212,13 +215,13 @@ class BaseClient(Operations, ABC):
         return arming
 
     def disarm(self) -> None:
-        """Revoke the permission of `arm`; writes in production are refused again."""
+        """Revoke the permission of `arm`, so that writes in production are refused again."""
         self._context.arming = None
         self._context.note("disarmed", "")
 
     @property
     def armed(self) -> Arming | None:
-        """Current permission of `arm` with its expiry; None if nothing is armed."""
+        """Current permission of `arm` with its expiry, or None if nothing is armed."""
         return self._context.armed
 
     @property
@@ -262,7 +265,7 @@ class BaseClient(Operations, ABC):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices from answers, without duplicates: deprecations, injected faults, unknown members."""
+        """Notices from answers without duplicates, such as deprecations, injected faults and unknown members."""
         return tuple(self._context.noticed.values())
 
     @contextmanager
@@ -282,9 +285,9 @@ class BaseClient(Operations, ABC):
     def idempotency(self, key: str) -> Iterator[None]:
         """Send an idempotency key with the write in a `with` block: `with api.idempotency("order-1"):`.
 
-        A service that supports the header carries out one call per key, however often it is sent; other services carry
-        out each call. The header is `Idempotency-Key`, or the `idempotency_header` of the profile. The journal stores
-        the key, and `journal.resend` sends it again. The key applies to this thread or task.
+        A service that supports the header carries out one call per key, regardless of how often the call is sent. Other
+        services carry out every call. The header is `Idempotency-Key`, or the `idempotency_header` of the profile. The
+        journal stores the key, and `journal.resend` sends it again. The key applies to this thread or task.
 
         Args:
             key: 1 to 255 printable ASCII characters, the same for each repetition of this call.
@@ -367,12 +370,12 @@ class BaseClient(Operations, ABC):
         Undocumented members are ignored with a warning. Sending checks the request's rules.
 
         Args:
-            operation: Its name, or the method of a client.
+            operation: Name of the operation, or the method of a client.
             body: JSON text or an object; for operations with a query, its parameters.
             path_arguments: Path parameters by attribute name, such as `transaction_id=…`.
 
         Raises:
-            InvalidRequest: It is not JSON, or a member has the wrong type; all problems are listed.
+            InvalidRequest: The body is not JSON, or a member has the wrong type. The error lists all problems.
             InvalidArguments: The operation or a path argument is unknown.
         """
         return from_wire(operation, body, self._context.converter, path_arguments)
@@ -397,12 +400,12 @@ def allowed_by(client: BaseClient) -> frozenset[str]:
 
 
 def stoppable(client: BaseClient, stopped: Callable[[], bool]) -> Any:
-    """Return a view of a client whose calls are not sent if it is stopped while they wait for a rate limit or a
-    retry.
+    """Return a stoppable view of a client. If the view is stopped, calls that wait for a rate limit or a retry are not
+    sent.
     """
     return client._view(_stopped=stopped)
 
 
 def journal_of(client: BaseClient) -> Journal | None:
-    """Return the journal of a client; None for `journal=False`."""
+    """Return the journal of a client, or None for `journal=False`."""
     return client._journal

@@ -38,10 +38,10 @@ def is_loopback(host: str) -> bool:
 
 @hide_arguments
 def base_url(text: str) -> BaseUrl:
-    """Parse a base URL; a missing `/v1` is added, a trailing slash removed.
+    """Parse a base URL. A missing `/v1` is added, and a trailing slash is removed.
 
     Raises:
-        InvalidProfile: The URL cannot be used; the message lists what is allowed.
+        InvalidProfile: The URL cannot be used. The message says what is allowed.
     """
     url = base_url_or_problem(text)
     if isinstance(url, str):

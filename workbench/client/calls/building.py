@@ -1,4 +1,4 @@
-"""Build the request of an operation: from arguments, or from a wire body."""
+"""Construction of an operation's request, from arguments or from a wire body."""
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
@@ -48,7 +48,7 @@ def from_wire(
     """Parse a wire body as the request of an operation; see `Client.from_wire`.
 
     Args:
-        exact: Whether undocumented members are problems; otherwise they are omitted with a warning.
+        exact: Whether undocumented members are problems. Otherwise undocumented members are omitted with a warning.
     """
     row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):
@@ -77,7 +77,7 @@ def from_wire(
 
 
 def _as_text(value: object) -> Any:
-    """Return a query value as text; a query stored as JSON may contain numbers and booleans."""
+    """Return a query value as text. A query stored as JSON may contain numbers and booleans."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | Decimal) else value

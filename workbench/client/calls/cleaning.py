@@ -1,4 +1,4 @@
-"""Mask private values that a service repeats in its answers."""
+"""Masking of private values that a service repeats in its answers."""
 
 import re
 import unicodedata
@@ -16,14 +16,15 @@ from workbench.service.interface.table import Operation
 
 
 class Cleaner:
-    """Mask private values repeated in text or nested JSON, also with other case or grouping.
+    """Masks private values that text or nested JSON repeats, also in another letter case or grouping.
 
-    It cleans every answer of a service before it enters an error, the journal, a log, a span, a recording or an export.
+    Every answer of a service is cleaned before it enters an error, the journal, a log, a span, a recording or an
+    export.
 
     Args:
-        operation: The operation; members that its records declare private are masked whatever their value.
+        operation: The operation. Members that the operation's records declare private are masked regardless of value.
         request: The request whose private values are masked.
-        key: Returns the key, which is masked too.
+        key: Function that returns the API key, which is masked too.
     """
 
     def __init__(self, operation: Operation[..., Any], request: object, key: Callable[[], bytes]) -> None:
@@ -53,15 +54,15 @@ class Cleaner:
         return cleaned if again == compatible else again
 
     def _is_near(self, text: str) -> bool:
-        """Return whether a text may repeat a private value; a quick test before the pattern, which takes 50 ms to
-        build.
+        """Return whether a text may repeat a private value. This quick test comes first, because the pattern takes 50
+        ms to build.
         """
         folded = _letters(text)
         return any(map(text.__contains__, self._marks)) or any(form in folded for form in self._folded)
 
     @cached_property
     def _marks(self) -> frozenset[str]:
-        """Parts by which a text qualifies for a check: starts of escapes, and short values as separate words."""
+        """Substrings that make a check of a text necessary: starts of escapes, and short values as separate words."""
         short = [text for text in self._texts if len(_letters(text)) <= 3]
         return frozenset(["%", "\\", "&", *short, *map(str.upper, short)])
 
@@ -97,7 +98,7 @@ class Cleaner:
 
 
 def _plain(value: object) -> Iterator[Any]:
-    """Yield the scalar values within a value; a request that is not checked may contain mappings."""
+    """Yield the scalar values within a value. Unchecked requests may contain mappings."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -114,7 +115,7 @@ def _letters(text: str) -> str:
 
 
 def _forms(value: object) -> Iterator[str]:
-    """Yield a value as text; for a date also its other national formats."""
+    """Yield a value as text, and a date also in other national formats."""
     text = str(value)
     yield text
     digits = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text)

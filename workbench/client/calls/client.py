@@ -95,7 +95,9 @@ class _Calls(BaseClient):
         return HttpResponse(outgoing, answer.status, answer.headers, answer.body)
 
     def _refused_in_test(self) -> Broken | None:
-        """Return why a test of pytest must not call a real service: unless a tool answers in its place."""
+        """Return the reason why a pytest test must not call a real service, unless a tool answers in place of the
+        service.
+        """
         if self._given is not None or self._url.local or not os.environ.get("PYTEST_CURRENT_TEST"):
             return None
         if network().is_replaced():
@@ -151,7 +153,7 @@ class Client(_Calls, Sync):
         return self._finish(self._call(operation, request, resend_of))
 
     def _finish(self, call: Coroutine[Any, Any, R]) -> R:
-        """Run a coroutine to completion; nothing that this client awaits ever suspends."""
+        """Run a coroutine to completion. Nothing that this client awaits ever suspends."""
         try:
             call.send(None)
         except StopIteration as stop:
@@ -162,7 +164,7 @@ class Client(_Calls, Sync):
         raise AssertionError("a synchronous client awaited a coroutine")
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for a number of seconds; a view stopped meanwhile sends nothing more."""
+        """Wait for a number of seconds. A view that is stopped meanwhile sends no more calls."""
         stopped = self._stopped or (lambda: False)
         step = seconds if self._stopped is None else 0.1
         while seconds > 0 and not stopped():
@@ -183,7 +185,7 @@ class Client(_Calls, Sync):
         return self._refused_in_test() or network().transmit(transport, outgoing, **self._wire(outgoing))
 
     def close(self) -> None:
-        """Close connections and the journal's file; for a session also the inbox and an embedded sandbox."""
+        """Close the connections and the journal file. A session also closes the inbox and an embedded sandbox."""
         if self._given is None and (opened := self._connections.take()) is not None:
             opened.close()
         self._close_rest()
@@ -221,7 +223,7 @@ class AsyncClient(_Calls, Async):
         return await asyncio.to_thread(self._key.renew, version)  # the function may wait for a vault
 
     async def aclose(self) -> None:
-        """Close connections and the journal's file; for a session also the inbox and an embedded sandbox."""
+        """Close the connections and the journal file. A session also closes the inbox and an embedded sandbox."""
         opened = self._connections.take(_running_loop())
         if opened is not None and self._given is None:
             await opened.aclose()
@@ -240,8 +242,8 @@ _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
 class RawReader(AsyncClient):
     """Concurrent reads that return raw bodies, for parsers that handle batches of them.
 
-    It shares key, rate limits, pauses and retry budget with its client. Calls are checked, limited and retried as
-    usual; only the parsing of the answer is skipped.
+    The reader shares key, rate limits, pauses and retry budget with its client. Calls are checked, limited and retried
+    as usual, but answers are not parsed.
     """
 
     def __init__(self, client: BaseClient, *, on_rate_limit: Callable[[], None] = lambda: None) -> None:

@@ -39,14 +39,14 @@ class Outcome(StrEnum):
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return the outcome that an HTTP status proves for a call with an effect: 408 and 5xx prove nothing."""
+    """Return the outcome that an HTTP status proves for a call with an effect. 408 and 5xx prove no outcome."""
     if 200 <= status < 300:
         return Outcome.DONE
     return Outcome.REFUSED if 400 <= status < 500 and status != 408 else Outcome.UNKNOWN
 
 
 def next_step(name: str) -> str:
-    """Return advice on an unknown outcome of this operation."""
+    """Return advice about an unknown outcome of this operation."""
     effect = OPERATIONS[name].effect
     assert effect is not None
     return effect.next_step

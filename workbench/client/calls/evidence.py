@@ -1,8 +1,8 @@
 """Evidence of calls with an unknown outcome: events that only such calls cause, minus the events of other calls.
 
-An event shows that one of several equal calls was carried out, but not which one. So events are counted: more events
-than the other calls can have caused are proof. A missing event is proof only if all events are known. Assumed: no
-program with another journal makes equal calls.
+An event shows that one of several equal calls was carried out, but not which call. Events are therefore counted. More
+events than the other calls can have caused are proof. A missing event is proof only if all events are known. Assumed:
+no program with another journal makes equal calls.
 """
 
 from collections import Counter, defaultdict
@@ -34,7 +34,9 @@ class EventSource(Protocol):
         """Return the current position, before a call is sent."""
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
-        """Return the events after the earliest mark, and their world if they are complete, otherwise ""."""
+        """Return the events after the earliest mark, and the id of their world if the events are complete, or ""
+        otherwise.
+        """
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -43,11 +45,11 @@ class Evidence:
 
     Attributes:
         attempt: Id of the call in the journal.
-        verdict: "done": there are more events than the other calls can have caused. "not_found": none shows it.
-            "open": equal calls share the events. "no_event": no event shows calls of this operation.
+        verdict: "done" if the other calls cannot have caused all events, "not_found" if no event shows the call, "open"
+            if equal calls share the events, "no_event" if no event shows calls of this operation.
         events: The events that equal calls caused.
-        equal: Ids of the calls with an unknown outcome that may have caused them, this one included.
-        complete: Whether these are all events up to now.
+        equal: Ids of the calls with an unknown outcome that may have caused the events, including this call.
+        complete: Whether `events` has all events up to now.
         reason: The verdict as text.
         next_step: What to do if the outcome is still unknown.
     """
@@ -62,7 +64,7 @@ class Evidence:
 
     @property
     def outcome(self) -> Literal["done", "not_sent"] | None:
-        """The proven outcome, as `journal.resolve` takes it; None if the events prove none."""
+        """The proven outcome, as `journal.resolve` takes it, or None if the events prove no outcome."""
         if self.verdict is Verdict.DONE:
             return "done"
         return "not_sent" if self.verdict is Verdict.NOT_FOUND and self.complete else None
@@ -79,7 +81,7 @@ class Evidence:
 
 @attrs.frozen
 class _Call:
-    """A call that may have caused an event, with the event's key, and whether it certainly did."""
+    """A call that may have caused an event, with the event's key, and whether the call certainly caused the event."""
 
     entry: JournalEntry
     key: Key
@@ -87,11 +89,11 @@ class _Call:
 
 
 class Evidences:
-    """The calls of a journal and the received events, read once for any number of questions.
+    """Journal calls and received events, loaded once for repeated evidence lookups.
 
     Args:
         entries: All entries of the journal.
-        hashed: Returns the keyed hash of private values, as in the entries.
+        hashed: Function that returns the keyed hash of a private value, as used in the entries.
     """
 
     def __init__(
@@ -121,12 +123,12 @@ class Evidences:
         return self._bodies.get(record_id, [])
 
     def request(self, record_id: str) -> Stored | None:
-        """Return the request that created a record; None if it is not in the journal."""
+        """Return the request that created a record, or None if the journal does not contain it."""
         created = self._created.get(record_id)
         return None if created is None else created.request
 
     def of(self, entry: JournalEntry) -> Evidence:
-        """Return the evidence on a call."""
+        """Return the evidence for a call."""
         effect = _effect(entry)
         assert effect is not None
         trace = effect.evidence
@@ -238,12 +240,14 @@ def _created_by(entry: JournalEntry) -> str | None:
 
 
 def _is_superseded(entry: JournalEntry) -> bool:
-    """Return whether a call counts as done because its resend succeeded, which proves nothing about the call itself."""
+    """Return whether a call counts as done only because its resend succeeded. This proves nothing about the call
+    itself.
+    """
     return entry.resolution is not None and entry.resolution.by == RESEND
 
 
 def _world(entry: JournalEntry) -> str:
-    """Return the id of the sandbox's world that a call was sent to; empty for a service."""
+    """Return the id of the sandbox world that a call was sent to. For a service, the id is empty."""
     return entry.mark.partition(":")[0]
 
 

@@ -1,8 +1,8 @@
 """State machine of one API call, independent of I/O. The functions that send and wait are passed in.
 
-A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are
-tried up to three times by default. A call with an effect is sent again only if it provably never left this machine, or
-was refused with a 401 and there is another key.
+A call ends in an answer or an error. A call with an effect also ends in one of four outcomes (`effects.Outcome`). Reads
+are tried up to three times by default. A call with an effect is sent again only if it provably never left this machine,
+or if it was refused with a 401 and another key is available.
 """
 
 import logging
@@ -63,7 +63,7 @@ def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
 RESPONSES: ContextVar[tuple[tuple[Any, list[HttpResponse]], ...]] = ContextVar("responses", default=())
 """Lists that collect the responses of a client's calls in this thread or task."""
 IDEMPOTENCY: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("idempotency", default=())
-"""Idempotency keys given for a client's calls in this thread or task; the last one applies."""
+"""Idempotency keys set for a client's calls in this thread or task. The last key applies."""
 IDEMPOTENCY_HEADER = "Idempotency-Key"  # used if the caller gives a key, unless the profile names another header
 
 
@@ -106,9 +106,10 @@ class Exchange:
         """Check and record the request, send it, retry reads, and return the parsed answer.
 
         Args:
-            transmit: Sends a request and returns a `Response` or a `Broken`.
-            pause: Waits for a number of seconds.
-            renew_key: Fetches the key again if it still has this version; returns whether there is another one.
+            transmit: Function that sends a request and returns a `Response` or a `Broken`.
+            pause: Function that waits for a number of seconds.
+            renew_key: Function that fetches the key again if it still has this version, and returns whether the key
+                changed.
         """
         try:
             return await self._run(transmit, pause, renew_key)
@@ -204,7 +205,7 @@ class Exchange:
     # the journal
 
     def record(self, outgoing: HttpRequest) -> None:
-        """Record a call with an effect before it is sent; refuse a duplicate within a day."""
+        """Record a call with an effect before it is sent, and refuse a duplicate within a day."""
         context, operation, recorder = self.context, self.operation, self.context.recorder
         digest = ""
         if recorder is not None and context.real:
@@ -241,8 +242,8 @@ class Exchange:
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the idempotency key to send: the first attempt's, the caller's, or the call id if a header is
-        configured.
+        """Return the idempotency key to send: the key of the first attempt, the caller's key, or the call id if a
+        header is configured.
 
         Raises:
             InvalidRequest: The caller's key belongs to another call.
@@ -267,7 +268,7 @@ class Exchange:
         self.record_end()
 
     def record_end(self) -> None:
-        """Record the outcome, once. The call is over, so a failing journal is only logged."""
+        """Record the outcome once. The call is over, so an error of the journal is only logged."""
         recorder, attempt = self.context.recorder, self.attempt
         if self.ending is None or self.is_recorded or recorder is None or attempt is None:
             return
@@ -377,7 +378,7 @@ class Exchange:
         ) from broken.cause
 
     def answered(self, response: HttpResponse) -> float | None:
-        """Process an answer; return the delay before the next attempt, or None if the answer is final."""
+        """Process an answer, and return the delay before the next attempt, or None if the answer is final."""
         self.read_notices(response)
         status, effect = response.status, self.operation.effect
         if 200 <= status < 300:
@@ -397,8 +398,8 @@ class Exchange:
         return self.again_as_asked(response)
 
     def limited(self, response: HttpResponse) -> float:
-        """Return the delay after a 429: for reads as the service asks, for calls with an effect only if the caller
-        allowed a resend.
+        """Return the delay after a 429. Reads wait as the service asks. Calls with an effect are retried only if the
+        caller allowed a resend.
         """
         self.context.on_rate_limit()
         if self.operation.effect and "resend" not in self.allowing:
@@ -407,7 +408,7 @@ class Exchange:
         return self.again_as_asked(response)
 
     def again_as_asked(self, response: HttpResponse) -> float:
-        """Return the delay before the next attempt; 0 after a pause requested by the service."""
+        """Return the delay before the next attempt, which is 0 after a pause that the service requested."""
         asked = self.pause_as_asked(response)
         if asked > LONGEST_WAIT or self.context.clock.monotonic() + asked > self.deadline:
             self.refused(response)
@@ -415,7 +416,9 @@ class Exchange:
         return 0.0 if asked else pause
 
     def pause_as_asked(self, response: HttpResponse) -> float:
-        """Make all threads wait for Retry-After, unless it is too long; return its seconds, 0 without one."""
+        """Make all threads wait for Retry-After, unless the delay is too long. Return the delay in seconds, 0 without
+        the header.
+        """
         asked = retry_after(response.headers, self.context.clock.now()) or 0.0
         if 0 < asked <= LONGEST_WAIT:
             self.context.pace.pause(self.context.clock.monotonic() + asked)
@@ -549,7 +552,7 @@ class Exchange:
                 self.once(name, f"{notice} ({visible(value, 120)})", say)
 
     def once(self, kind: str, note: str, say: Callable[[str], object]) -> None:
-        """Store a notice of an operation, and report it the first time."""
+        """Store a notice of an operation, and report a new notice."""
         of_all = kind == "workbench-ignored"  # a sandbox ignores the header for all operations, so one notice is enough
         key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {note}"
         if key not in self.context.noticed:

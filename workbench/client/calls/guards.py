@@ -39,7 +39,7 @@ LONGEST = 120  # maximum number of minutes for which operations can be armed
 @hide_arguments_of_methods
 @attrs.frozen(kw_only=True)
 class Limits:
-    """Limits on what a client sends: rates, amounts, rows and recipients; None sets no limit.
+    """Limits for a client's calls: rates, amounts, rows and recipients. None sets no limit.
 
     Attributes:
         reads_per_second: Maximum reads per second.
@@ -109,7 +109,7 @@ class ClientContext:
 
     @property
     def locked(self) -> str:
-        """Reason why calls with an effect may not be sent to this service; empty if they may."""
+        """Reason why calls with an effect may not be sent to this service. The text is empty if they may be sent."""
         if self.is_embedded or self.is_sandbox:
             return ""
         return f"{READONLY}=1 is set" if readonly() else refusal(effect=True, production=self.production)
@@ -126,7 +126,7 @@ class ClientContext:
         """Return an arming that begins now.
 
         Raises:
-            UsageError: The arming is invalid; the message lists all problems.
+            UsageError: The arming is invalid. The message lists all problems.
         """
         problems: list[Problem] = []
         names = _names(operations, problems)
@@ -173,7 +173,7 @@ class ClientContext:
             )
 
     def check_duplicate(self, what: str, earlier: Any) -> None:
-        """Refuse a write repeated within 24 hours in production; elsewhere warn about it."""
+        """Refuse a write that repeats a write of the last 24 hours in production. Elsewhere, warn about the write."""
         said = (
             f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome "
             f"{earlier.outcome.shown} "
@@ -226,7 +226,8 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
 
 
 def confirmation_text(operation: Operation[..., Any], request: object, host: str) -> str:
-    """Return the text that a person confirms before a call in production: operation, host, and each value sent.
+    """Return the text that a person confirms before a call in production, with operation, host and every value that is
+    sent.
 
     Amounts and destinations come first. Secret values show only their last four characters.
     """

@@ -1,7 +1,7 @@
 """Journal of calls with an effect, recorded before they are sent, with their outcomes.
 
-It is a SQLite database: in memory for an embedded sandbox, in an owner-only file for a real service. A call is on disk
-before it is sent. Requests and answers are stored masked, and a body only as a keyed hash.
+The journal is a SQLite database, in memory for an embedded sandbox and in an owner-only file for a real service. A call
+is on disk before it is sent. Requests and answers are stored masked, and bodies only as keyed hashes.
 """
 
 import getpass
@@ -101,12 +101,12 @@ class Recorder:
 
     @property
     def is_file(self) -> bool:
-        """Whether the file exists; a journal without entries creates none."""
+        """Whether the file exists. A journal without entries creates no file."""
         return self._path is not None and self._path.exists()
 
     def _here(self) -> str:
-        """Return the name of this process in its entries; other processes test a lock with this name to see whether it
-        runs.
+        """Return the name of this process in its entries. Other processes test a lock with this name to see whether
+        this process runs.
 
         After a fork, calls in flight belong to the parent.
         """
@@ -116,7 +116,7 @@ class Recorder:
         return self._process
 
     def opened(self) -> Database:
-        """Return the database with all calls so far; open it on first use."""
+        """Return the database with all calls so far. The database is opened on first use."""
         self._here()
         with self._opening:
             if self._database is None:
@@ -231,7 +231,7 @@ class Recorder:
         """Record the outcome of a call.
 
         Raises:
-            CannotRecord: It cannot be recorded; the entry then counts as unknown.
+            CannotRecord: The outcome cannot be recorded. The entry then counts as unknown.
         """
         ending = (outcome.value, self.clock.now(), status, error)
         kept = _masked(answer)
@@ -259,7 +259,7 @@ class Recorder:
         """Check that a request matches an entry.
 
         Raises:
-            UsageError: It is a different request.
+            UsageError: The request is different.
         """
         (entry,) = self.entries("id = ?", (attempt,))
         if not _is_same(entry, operation, shown, digest):
@@ -311,7 +311,7 @@ class Recorder:
         return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
 
     def close(self) -> None:
-        """Close the file; the next use reopens it. A journal in memory is not lost."""
+        """Close the file. The next use reopens the file. A journal in memory is not lost."""
         if self._database is not None and self._path is not None:
             self._database.end_lease(self._process, forever=True)
             self._database.close()
@@ -345,7 +345,7 @@ def _is_same(entry: JournalEntry, operation: str, shown: object, digest: str) ->
 
 
 def _column(value: object) -> Any:
-    """Return a value for its column: times as UTC text, masked records as JSON."""
+    """Return a value in the form of its column. Times become UTC text, and masked records become JSON."""
     if value is None or value.__class__ is str:
         return value
     if isinstance(value, datetime):
@@ -388,7 +388,7 @@ class Journal:
         """Open the journal.
 
         Args:
-            path: File of the journal, readable only by its owner; None stores it in memory.
+            path: File of the journal, readable only by its owner, or None to store the journal in memory.
             clock: Clock for its entries (default: the system clock).
 
         Raises:
@@ -409,7 +409,7 @@ class Journal:
 
     @property
     def damaged(self) -> tuple[int, ...]:
-        """Numbers, counted from 1, of calls whose record in the file is damaged or missing; they are omitted."""
+        """Numbers, counted from 1, of calls whose record in the file is damaged or missing. These calls are omitted."""
         recorder = self._recorder
         return tuple(recorder.opened().damaged("calls")) if recorder.is_file else ()
 
@@ -428,7 +428,7 @@ class Journal:
         return entry
 
     def get(self, attempt: str) -> JournalEntry | None:
-        """Return the entry with an attempt's id; None if it does not exist."""
+        """Return the entry with an attempt's id, or None if it does not exist."""
         return next(iter(self._recorder.entries("id = ?", (attempt,))), None)
 
     def list(
@@ -440,7 +440,7 @@ class Journal:
         until: datetime | None = None,
         text: str | None = None,
     ) -> Entries:
-        """Return the matching entries, oldest first; all entries without arguments.
+        """Return the matching entries, oldest first. Without arguments, return all entries.
 
         Args:
             operation: Name of the operation, or the operation itself as `api.update_user`.
@@ -473,8 +473,8 @@ class Journal:
     def resolve(
         self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = ""
     ) -> JournalEntry:
-        """Record the actual outcome of a call whose outcome was unknown, with person and time. It can be corrected
-        later. Resolving a call that is done as `done` has no effect.
+        """Record the actual outcome of a call whose outcome was unknown, with person and time. The outcome can be
+        corrected later. Resolving a call that is done as `done` has no effect.
         """
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
@@ -531,7 +531,7 @@ class Journal:
         return next(self.evidence_of([entry]))
 
     def evidence_of(self, entries: Iterable[JournalEntry]) -> Iterator[Evidence]:
-        """Return the evidence on several calls, for which the events are read once."""
+        """Return the evidence for several calls. The events are read only once."""
         recorder = self._recorder
         evidences = Evidences(recorder.entries(), recorder.events, recorder.hashed)
         return map(evidences.of, entries)

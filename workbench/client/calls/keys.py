@@ -1,4 +1,4 @@
-"""State folder of the user, secret of the installation, and API keys.
+"""The user's state folder, the installation's secret, and API keys.
 
 A key is never printed, copied into a dump or pickled; it is displayed as a fingerprint and bound to a host.
 """
@@ -17,7 +17,7 @@ APPLICATION = "card-issuing-workbench"
 
 
 def state_path() -> Path:
-    """Return the path of the state folder: `WORKBENCH_STATE`, or the user's default."""
+    """Return the path of the state folder, which is `WORKBENCH_STATE` or the user's default folder."""
     chosen = os.environ.get("WORKBENCH_STATE")
     if chosen:
         return Path(chosen)
@@ -76,7 +76,7 @@ def installation_secret() -> bytes:
     """Return this installation's secret; create it on first use.
 
     Raises:
-        CannotRecord: It can be neither read nor created.
+        CannotRecord: The secret can be neither read nor created.
     """
     path = state_folder() / "secret"
     reason = "it is damaged; remove it, and a new one is created"
@@ -103,7 +103,7 @@ def pin(fingerprint: str, host: str, environment: str) -> None:
     """Bind a key to a host and an environment on first use, so that a sandbox key is never sent to production.
 
     Raises:
-        InvalidProfile: It was used with another host or environment before.
+        InvalidProfile: The key was used with another host or environment before.
     """
     here = {"host": host, "environment": environment}
     path = state_folder() / "pins" / f"{fingerprint}.json"

@@ -70,7 +70,7 @@ class HttpResponse:
 
 @attrs.frozen(eq=False, repr=False)
 class Broken:
-    """A call without an answer: its cause, whether it may have been carried out, and the transport's error."""
+    """A call without an answer, with cause, transport error, and whether the call may have been carried out."""
 
     why: str
     left: bool = attrs.field(kw_only=True)
@@ -95,7 +95,7 @@ class ErrorBody:
 
     @property
     def summary(self) -> str:
-        """Error and message in one line; empty if there are none."""
+        """Error and message in one line. The text is empty if there are none."""
         text = ": ".join(part for part in (self.error, self.message) if part)
         named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
         return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)

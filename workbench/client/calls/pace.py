@@ -52,7 +52,8 @@ def delay(tries: int, fraction: float) -> float:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing, unreadable or 0.
+    """Parse a Retry-After header, in seconds or as a date relative to `Date`. A missing, unreadable or zero header
+    gives None.
 
     assumed: rate_limits
     """
@@ -89,7 +90,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def spend(self, *, timeout: bool) -> bool:
-        """Deduct the cost of one retry; return whether the budget allowed it."""
+        """Deduct the cost of one retry, and return whether the budget allowed the retry."""
         price = COST_OF_TIMEOUT if timeout else COST
         with self._lock:
             if self.left < price:

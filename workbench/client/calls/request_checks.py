@@ -25,7 +25,9 @@ def request_problems(
     real: bool,
     limits: Limits,
 ) -> tuple[Problem, ...]:
-    """Return the problems for which a request is refused; if none, warn of suspicious values. See `findings`."""
+    """Return the problems for which a request is refused. Without problems, warn about suspicious values. See
+    `findings`.
+    """
     problems, warned = findings(operation, request, allowing, check=check, real=real, limits=limits)
     if not problems:
         for problem in (*warned, *(address_warnings(request) if real else ())):
@@ -46,8 +48,8 @@ def findings(
 
     Args:
         request: The record, or its survey.
-        check: False refuses only values that cannot be sent, that look like a private key, or, for a real service,
-            mistyped addresses.
+        check: Whether to check all rules. False refuses only values that cannot be sent or look like a private key,
+            and, for a real service, mistyped addresses.
         real: Whether the service is real.
         limits: Limits of the profile for one call.
     """
@@ -124,9 +126,10 @@ def pasted_keys(request: object) -> tuple[Problem, ...]:
 
 
 def address_problems(request: object) -> tuple[Problem, ...]:
-    """Return the addresses of a request with a wrong checksum, of another chain's family, or of zero bytes.
+    """Return a problem for each address in a request that has a wrong checksum, belongs to another chain family, or is
+    all zeros.
 
-    Addresses that break the documented pattern are left to its rule.
+    The pattern check reports addresses that break the documented pattern.
     """
     return tuple(
         Problem(path, "unverified_address", text, checks.allow("unverified_address"))

@@ -28,7 +28,9 @@ from workbench.client.calls.proxies import Proxy
 
 
 class RequestTrace:
-    """Record in a request when writing of its headers begins and ends; before that nothing was sent."""
+    """Trace hook that records when a request's headers start and finish being written. Until they start, nothing was
+    sent.
+    """
 
     __slots__ = ("_connecting", "_request")
 
@@ -51,7 +53,7 @@ class RequestTrace:
 
 
 class _Seconds(float):
-    """Timeout of one step, as passed through httpcore; `until` is the deadline of the call by the monotonic clock."""
+    """Timeout of one step, as passed through httpcore. `until` is the call's deadline by the monotonic clock."""
 
     until: float
 
@@ -231,7 +233,7 @@ def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
 
 
 class _TooLarge(Exception):
-    """The body exceeded the size limit; reading stopped."""
+    """The body exceeded the size limit, so reading stopped."""
 
 
 class _Incoming:
@@ -398,7 +400,9 @@ def _for_httpcore(request: httpx.Request) -> httpcore.Request:
 
 
 class SeparateConnections(httpx.AsyncBaseTransport):
-    """Transport with one connection per request in flight; a shared pool scans all connections for each request."""
+    """Transport with one connection per request in flight, because a shared pool scans all connections for each
+    request.
+    """
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
         self._options = _pool_options(context, http, proxy)
@@ -437,7 +441,7 @@ class SeparateConnections(httpx.AsyncBaseTransport):
 
 
 class _Separate:
-    """Open connections, and the idle ones among them."""
+    """Open connections, and the idle connections among them."""
 
     def __init__(self) -> None:
         self.idle: list[Any] = []

@@ -125,7 +125,7 @@ class Handlers:
 
     Args:
         store: The events.
-        clock: Returns the time in seconds since 1970.
+        clock: Function that returns the time in seconds since 1970.
         changed: Notified when an event arrived.
     """
 
@@ -190,13 +190,13 @@ class Handlers:
             db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, position))
 
     def run(self) -> int:
-        """Run each handler on its due events, in order; return the number of successful runs."""
+        """Run each handler on its due events in order, and return the number of successful runs."""
         return sum(self._run_handler(handler) for handler in tuple(self._by_name.values()))
 
     def run_here(self) -> None:
         """Run the handlers in this thread, unless they run in other threads.
 
-        A handler that another process runs is left to that process; a thread takes over if that process ends.
+        If another process runs a handler, a thread takes over when that process ends.
         """
         if self._running:
             return
@@ -244,7 +244,7 @@ class Handlers:
                     self._changed.wait(_WORK_INTERVAL if due is None else min(_WORK_INTERVAL, max(due, 0.01)))
 
     def _try_to_run(self, name: str) -> float | None:
-        """Run a handler and return the seconds until its next run; no error ends its thread."""
+        """Run a handler and return the seconds until its next run. No error ends the handler's thread."""
         try:
             self._run_handler(self._by_name[name])
             due = self._store.file.run(
@@ -271,7 +271,7 @@ class Handlers:
         return done
 
     def _run_leased(self, handler: Handler) -> int | None:
-        """Run a handler on its due events; return None if another process runs it."""
+        """Run a handler on its due events, or return None if another process runs the handler."""
         if not self._store.file.lease(handler.name):
             self._missed.add(handler.name)
             return None
@@ -342,7 +342,7 @@ class Handlers:
     def _record(
         db: Any, handler: Handler, sequence: int, state: str, tries: int, due: float = 0, error: str | None = None
     ) -> None:
-        """Record the outcome of a run; nothing is recorded if the event was purged meanwhile."""
+        """Record the outcome of a run. Nothing is recorded if the event was purged meanwhile."""
         db.execute(
             "INSERT OR REPLACE INTO effects(handler, sequence, state, tries, due, error)"
             " SELECT ?, sequence, ?, ?, ?, ? FROM events WHERE sequence = ?",

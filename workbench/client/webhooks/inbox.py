@@ -1,4 +1,4 @@
-"""Inbox of webhook events: verifies each delivery, and stores each event once before acknowledging it.
+"""Inbox of webhook events, which verifies each delivery, and stores each event once before acknowledging it.
 
 Example:
     inbox = wb.Inbox("events.db", keys=[key])
@@ -90,7 +90,7 @@ class HandlerOptions(TypedDict, total=False):
 
 @attrs.frozen(kw_only=True)
 class Latest:
-    """The newest event about a resource, by arrival and by event time; late deliveries make them differ."""
+    """The newest event about a resource by arrival, and by event time. Late deliveries make both differ."""
 
     by_arrival: AnyEvent | None
     by_event_time: AnyEvent | None  # None if no event has a time
@@ -126,7 +126,7 @@ def _utc_now() -> datetime:
 
 @hide_arguments_of_methods
 class Inbox:
-    """A store of received webhook events: each is verified and stored once, in memory or in a file."""
+    """A store of received webhook events in memory or in a file. Each event is verified and stored once."""
 
     @hide_arguments
     def __init__(
@@ -144,7 +144,7 @@ class Inbox:
         """Open the inbox.
 
         Args:
-            path: File for the events, readable only by its owner; None stores them in memory.
+            path: File for the events, readable only by its owner, or None to store the events in memory.
             keys: Keys that sign deliveries, or functions that fetch them; two during a rotation. Required unless
                 `accept_unsigned` is true.
             scheme: Function that verifies a signature.
@@ -189,10 +189,10 @@ class Inbox:
 
     @hide_arguments
     def receive(self, headers: Headers, body: bytes) -> Receipt:
-        """Verify a delivery and store its event once; it is stored when this returns.
+        """Verify a delivery, and store its event once. The event is stored when this method returns.
 
-        A signed delivery that cannot be read is stored too, in `unreadable()`; a later version may read it when it
-        opens the file. Only unsigned ones are refused for their format.
+        A signed delivery that cannot be read is stored too, and `unreadable()` returns it. A later version may be able
+        to read the delivery when it opens the file. Only unsigned deliveries are refused because of their format.
 
         Handlers run afterwards: in separate threads during `serve()` or `running()`, otherwise in this thread, where
         failed runs are retried only at a later delivery.
@@ -200,7 +200,7 @@ class Inbox:
         Raises:
             InvalidWebhook: The signature is wrong, the body too large, or an unsigned body cannot be read; nothing was
                 stored.
-            UnusableFile: It could not be stored, so it must not be acknowledged.
+            UnusableFile: The event could not be stored, so the delivery must not be acknowledged.
         """
         receipt = self._store_delivery(headers, body)
         with self._changed:
@@ -331,14 +331,14 @@ class Inbox:
         self, kind: KindPattern | None = None, where: Where | None = None, since: Since = None
     ) -> list[AnyEvent]: ...
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
-        """Return the events, in order of arrival; arguments as for `stored`."""
+        """Return the events in order of arrival. The arguments are those of `stored`."""
         return [stored.event for stored in self.stored(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:
         """Return the bytes of an event exactly as they arrived.
 
         Raises:
-            UsageError: No event has that id.
+            UsageError: No event has this id.
         """
         self._pull()
         stored = self._store.events(event_id=event_id)
@@ -364,7 +364,7 @@ class Inbox:
         return self._store.unreadable()
 
     def conflicts(self, event_id: str | None = None) -> list[ConflictingDelivery]:
-        """Return deliveries with a known id but other bytes. The first delivery remains the event."""
+        """Return deliveries with a known id but different bytes. The first delivery remains the event."""
         return self._store.conflicts(event_id)
 
     def _last_event(self) -> int:
@@ -522,7 +522,7 @@ class Inbox:
         return register
 
     def run_handlers(self) -> int:
-        """Run the handlers on waiting events, as after a restart; return the number of successful runs."""
+        """Run the handlers on waiting events, as after a restart, and return the number of successful runs."""
         self._pull()
         return self._handlers.run()
 
@@ -535,7 +535,7 @@ class Inbox:
         return tuple(failure for failure in self.failures() if failure.given_up)
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Retry failed runs now, including dead letters; return the number of successful runs."""
+        """Retry failed runs now, including dead letters, and return the number of successful runs."""
         self._handlers.make_due(handler, event_id)
         return self._handlers.run()
 
@@ -546,7 +546,7 @@ class Inbox:
         where: Where | None = None,
         since: Since = None,
     ) -> Replayed:
-        """Call a function with each stored event, in order of arrival; a failure does not stop the replay."""
+        """Call a function with each stored event in order of arrival. A failure does not stop the replay."""
         handled, failures = 0, []
         for stored in self.stored(kind, where, since):
             event = stored.event
@@ -558,7 +558,9 @@ class Inbox:
         return Replayed(handled=handled, failures=tuple(failures))
 
     def running(self) -> AbstractContextManager[None]:
-        """Run each handler in a separate thread while the context is open, so that a slow one delays no other."""
+        """Run each handler in a separate thread while the context is open, so that a slow handler delays no other
+        handler.
+        """
         return self._handlers.running()
 
     # over HTTP
@@ -571,7 +573,7 @@ class Inbox:
 
         Args:
             host: Address to listen on: loopback, unless the inbox has keys and accepts nothing unsigned.
-            port: Port to listen on; 0 chooses a free one.
+            port: Port to listen on; 0 takes any free port.
             path: Path that accepts deliveries.
             hosts: Further host names of the receiver, such as a tunnel's; they require keys, or a path that
                 cannot be guessed.

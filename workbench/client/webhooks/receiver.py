@@ -25,8 +25,8 @@ def serve(
     """Pass deliveries to a path on to a function, one at a time in a thread, and yield the URL.
 
     Args:
-        respond: Returns the HTTP status for the headers and body of a delivery.
-        note: Called with the reason for each refused request.
+        respond: Function that returns the HTTP status for the headers and body of a delivery.
+        note: Function that gets the reason for each refused request.
     """
     # a thread writes to the file, so that the event loop never waits for it
     writer, busy_at = ThreadPoolExecutor(1, "workbench-inbox"), 0.0

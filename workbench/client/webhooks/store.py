@@ -1,4 +1,4 @@
-"""Store of an inbox: each event once, conflicting deliveries, and the position of each handler."""
+"""Store of an inbox, with each event once, conflicting deliveries, and the position of each handler."""
 
 import hashlib
 import os
@@ -144,7 +144,7 @@ class ParsedEvents:
         return known or self.put(sequence, body, marked(read_delivery(body, len(body)), verified))
 
     def known(self, sequence: int) -> AnyEvent | None:
-        """Return an event if it is in the cache."""
+        """Return an event that is in the cache, or None."""
         return self._events.get(sequence)
 
     def put(self, sequence: int, body: bytes, event: AnyEvent) -> AnyEvent:
@@ -177,7 +177,7 @@ class EventStore:
         self.parsed = ParsedEvents()
 
     def keep(self, event: AnyEvent, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
-        """Store a delivery; each event is stored once."""
+        """Store a delivery. Each event is stored only once."""
         digest = hashlib.sha256(raw).digest()
         at = arrived.astimezone(UTC).isoformat()
         receipt = Receipt(event=event, verified=verified, duplicate=True, conflict=False, repeat_of=None, sequence=None)
@@ -306,14 +306,14 @@ class EventStore:
         ]
 
     def event(self, sequence: int) -> AnyEvent | None:
-        """Return an event, read from the database only if it is not in the cache; None if it was purged."""
+        """Return an event from the cache or the database, or None if the event was purged."""
         if (known := self.parsed.known(sequence)) is not None:
             return known
         rows = self.file.run("SELECT body, verified FROM events WHERE sequence = ?", (sequence,))
         return self.parsed.get(sequence, rows[0][0], bool(rows[0][1])) if rows else None
 
     def conflicts(self, event_id: str | None = None) -> list[ConflictingDelivery]:
-        """Return deliveries with a known id but other bytes."""
+        """Return deliveries with a known id but different bytes."""
         rows = self.file.run(
             "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') "
             f"AND {self.file.undamaged('conflicts')} ORDER BY sequence",

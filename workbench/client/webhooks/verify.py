@@ -1,7 +1,7 @@
 """Verify, parse and match deliveries, and create signed samples. Unknown members of an event are preserved.
 
-Assumed, because signing is undocumented: the header `Signature` is the hex HMAC-SHA256 of the raw body, in any case,
-and `Secondary-Signature` the same with the other key during a rotation.
+Signing is undocumented. Assumed: the header `Signature` is the HMAC-SHA256 of the raw body in hex, case-insensitive.
+During a rotation, `Secondary-Signature` is the HMAC with the other key.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
 
 
 def lower_headers(headers: Headers) -> dict[str, str]:
-    """Return headers by lower-case name; repeated headers are joined, so a repeated signature is invalid."""
+    """Return headers by lower-case name. Repeated headers are joined, so a repeated signature is invalid."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     lowered: dict[str, str] = {}
     for name, value in pairs:
@@ -93,7 +93,7 @@ Where = Callable[[Any], Any] | Mapping[str, Any]
 
 
 class TooLarge(InvalidWebhook):
-    """The body is larger than the limit; it was not parsed."""
+    """The body is larger than the limit, so it was not parsed."""
 
 
 def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
@@ -129,7 +129,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
 
 
 def state_digest(event: Event) -> bytes:
-    """Return a digest of the state in an event: its body without links, which differ each time."""
+    """Return a digest of an event's state, which is the body without links, because links differ in every event."""
     body = converter().unstructure(event.body)
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if not str(name).endswith("Link")}
@@ -159,7 +159,7 @@ def _meets(event: Event, path: str, wanted: object) -> bool:
 
 
 def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | None) -> str:
-    """Describe the events that did not match: their number, and the conditions that none meets. Values are never
+    """Describe the events that did not match: their number, and the conditions that no event meets. Values are never
     shown.
     """
     of_kind = [event for event in events if matches(event, kind, None)]

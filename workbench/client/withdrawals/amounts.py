@@ -59,7 +59,7 @@ def usd(dollars: str | Decimal) -> Cents:
         dollars: Dollars with two decimals, as text or Decimal.
 
     Raises:
-        UsageError: It is a float, has another number of decimals, or is not above zero.
+        UsageError: The amount is a float, does not have two decimals, or is not above zero.
     """
     refuse_private_key(dollars, "amount")
     if isinstance(dollars, NativeUnits):
@@ -83,7 +83,7 @@ def native_units(units: int | str) -> NativeUnits:
         units: Whole number, as int or digits.
 
     Raises:
-        UsageError: It is a float, not digits alone, not above zero, or beyond 256 bits.
+        UsageError: The amount is a float, has characters other than digits, is not above zero, or exceeds 256 bits.
     """
     refuse_private_key(units, "amount")
     if isinstance(units, Cents):
@@ -113,14 +113,14 @@ def amount_problems(amount: object, decimals: object) -> Iterator[Problem]:
 
 
 def tokens_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return an unrounded amount in tokens; None if decimals or rate are required but unknown."""
+    """Return an unrounded amount in tokens, or None if decimals or rate are required but unknown."""
     if isinstance(amount, NativeUnits):
         return None if decimals is None else Fraction(amount.units, 10**decimals)
     return None if not rate else Fraction(amount.cents, 100) / Fraction(rate)
 
 
 def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return an unrounded amount in native units; None if decimals or rate are required but unknown."""
+    """Return an unrounded amount in native units, or None if decimals or rate are required but unknown."""
     if isinstance(amount, NativeUnits):
         return Fraction(amount.units)
     tokens = tokens_of(amount, decimals, rate)
@@ -128,7 +128,7 @@ def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Frac
 
 
 def dollars_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return the unrounded value of an amount in US dollars; None if decimals or rate are required but unknown."""
+    """Return the unrounded value of an amount in US dollars, or None if decimals or rate are required but unknown."""
     if isinstance(amount, Cents):
         return Fraction(amount.cents, 100)
     tokens = tokens_of(amount, decimals, rate)
@@ -184,14 +184,14 @@ def named_amount(amount: Amount, decimals: int | None, rate: Decimal | None, tok
 
 
 def tokens_text(tokens: Fraction) -> str:
-    """Return a number of tokens as text; "about" marks one rounded to 18 decimals."""
+    """Return a number of tokens as text. "about" marks a number that is rounded to 18 decimals."""
     if (tokens * 10**18).denominator == 1:
         return decimal_text(tokens)
     return f"about {float(tokens):,.6g}"
 
 
 def dollars_text(worth: Fraction) -> str:
-    """Return a value in dollars as text; "about" marks one rounded down to a cent."""
+    """Return a value in dollars as text. "about" marks a value that is rounded down to a cent."""
     exact = worth * 100
     if 0 < exact < 1:
         return "less than 0.01 USD"
@@ -205,7 +205,7 @@ def decimal_text(number: Fraction) -> str:
 
 
 def read_balance(text: object) -> Fraction | None:
-    """Parse a balance in tokens as the service writes it; None if it is not a number."""
+    """Parse a balance in tokens, in the service's format. Return None for text that is not a number."""
     return Fraction(text) if isinstance(text, str) and _BALANCE.fullmatch(text) else None
 
 

@@ -1,4 +1,4 @@
-"""Plan a withdrawal: check it, summarize it, and request its signature once."""
+"""Planning of withdrawals: checks, summary, and a single signature request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,8 +52,8 @@ def plan(
 
     Args:
         api: A Client or a Session, not an asynchronous one.
-        contract: One of `api.list_contracts()`, or its id.
-        token: The token to withdraw, as its address or one of `contract.tokens`.
+        contract: A contract from `api.list_contracts()`, or the contract's id.
+        token: The token to withdraw, as an address or an item of `contract.tokens`.
         amount: `usd("25.00")` or `native_units(25_000_000)`.
         admin: The admin of the contract who makes the withdrawal.
         to: The address of the recipient.
@@ -63,7 +63,7 @@ def plan(
         names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. Those of a sandbox are known.
 
     Raises:
-        UsageError: The withdrawal has problems; the message lists all of them.
+        UsageError: The withdrawal has problems. The message lists all problems.
     """
     refuse_async(api, "withdrawals.plan")
     if isinstance(contract, str):
@@ -137,7 +137,7 @@ class Plan(Terms, Shown):
         return bool(self._api.environment == "production")
 
     def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:
-        """Request the signature once; while the answer is `pending`, repeat the request as the service asks.
+        """Request the signature once. While the answer is `pending`, repeat the request as the service asks.
 
         Args:
             timeout: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the
@@ -146,8 +146,8 @@ class Plan(Terms, Shown):
                 "2500 6EEd1234".
 
         Raises:
-            ApiError: The service refused; the error says what to do.
-            OutcomeUnknown: No answer came, so a signature may exist; the request was not repeated.
+            ApiError: The service refused the request. The error says what to do.
+            OutcomeUnknown: No answer arrived, so a signature may exist. The request was not repeated.
         """
         if type(timeout) not in (int, float) or not 0 <= timeout <= MAX_WAIT:
             problem = Problem("timeout", "range", f"must be a number of seconds from 0 to {MAX_WAIT:.0f}")

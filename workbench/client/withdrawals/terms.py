@@ -42,7 +42,7 @@ def sheet_of(
     words: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Sheet:
-    """Return a sheet of labeled, escaped values; None values are omitted."""
+    """Return a sheet of labeled, escaped values. None values are omitted."""
     return Sheet(
         title=title,
         status=None if status is None else status_cell(status),
@@ -82,7 +82,7 @@ Finding = tuple[Literal["refused", "overridable", "warning"], Problem]
 
 @attrs.define(eq=False, repr=False)
 class Terms:
-    """The terms of a withdrawal; values may be invalid until they are checked."""
+    """Terms of a withdrawal. Values may be invalid until they are checked."""
 
     contract: IssuingContract
     token_address: str

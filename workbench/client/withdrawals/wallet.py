@@ -50,7 +50,7 @@ SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
 
 
 class NotSerializable:
-    """Base of objects that cannot be pickled or copied and print masked."""
+    """Base class of objects that cannot be pickled or copied, and whose repr is masked."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class Secret(NotSerializable):
 
 
 class Revealed(NotSerializable):
-    """A signature readable for one minute: `.data` and `.salt` as the service sent them. It prints masked.
+    """A signature that is readable for one minute: `.data` and `.salt` as the service sent them. The repr is masked.
 
     It is not a string, so that cell output and shell history cannot store the signature.
     """
@@ -123,7 +123,7 @@ class Revealed(NotSerializable):
 
 
 class AdminSignature(NotSerializable):
-    """A verified signature of an admin for a withdrawal. It prints masked."""
+    """A verified signature of an admin for a withdrawal. The repr is masked."""
 
     __slots__ = ("admin", "nonce", "salt", "signature")
 
@@ -169,7 +169,7 @@ class AdminMessage(dict[str, Any], ForWallet):
         """Verify the wallet's signature: 65 bytes, as hex or bytes, by this admin over this message.
 
         Raises:
-            UsageError: It is not a signature, is malleable, or is by another account or over another message.
+            UsageError: The value is not a signature, is malleable, or is from another account or over another message.
         """
         signer = chains.recover(self.digest, signature)
         if not chains.same_address(signer, self.admin):
@@ -270,7 +270,7 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
 
 
 class Parameters(NotSerializable, list[Any], ForWallet):
-    """The arguments of an on-chain call, in order. They hold the signature, so they print masked."""
+    """The arguments of an on-chain call, in order. They contain the signature, so the repr is masked."""
 
     def sheet(self) -> Sheet:
         """Return the arguments as a sheet, salt and signature masked."""
@@ -289,7 +289,7 @@ class Explanation(Shown):
 
     Attributes:
         expires_at: Expiry in Unix seconds.
-        to: Recipient of the transaction; None for bare call data. The same holds for `chain`.
+        to: Recipient of the transaction. Bare call data has no recipient and no `chain` (None).
         differences: Differences from a withdrawal; None if it was not compared.
     """
 
@@ -387,7 +387,7 @@ def explain(data: object, *, decimals: int | None = None) -> Explanation:
 
 
 def number_of(value: Any) -> int | None:
-    """Parse a whole number from an int, decimal text or 0x text; None otherwise."""
+    """Parse a whole number from an int, decimal text or 0x text. Return None for other values."""
     try:
         return int(value, 0) if isinstance(value, str) else int(value)
     except (TypeError, ValueError):

@@ -82,7 +82,7 @@ class Withdrawal(NotSerializable, Shown):
     Attributes:
         answered: Whether the answer contained a signature, even if it has expired since.
         expires_at: Expiry of the signature.
-        problems: Differences between answer and request; with any, the signature is withheld.
+        problems: Differences between answer and request. If there are any, the signature is withheld.
         units: Amount in native units, as requested or as computed by the service; None if unknown.
     """
 
@@ -150,7 +150,7 @@ class Withdrawal(NotSerializable, Shown):
 
     @property
     def ready(self) -> bool:
-        """Whether there is a signature that matches the request and has not expired."""
+        """Whether the withdrawal has a signature that matches the request and has not expired."""
         return self._obstacle() is None
 
     @property
@@ -169,7 +169,7 @@ class Withdrawal(NotSerializable, Shown):
         return skew if skew is not None and math.isfinite(skew) and abs(skew) >= 2 else 0.0
 
     def remaining(self) -> timedelta | None:
-        """Return the time until the signature expires, by the service's clock; negative once expired."""
+        """Return the time until the signature expires, by the service's clock, negative after the expiry."""
         if self.expires_at is None:
             return None
         now: datetime = self._clock.now()

@@ -1,8 +1,8 @@
-"""A class on one server: a sandbox for each learner, a board for the trainer, and the results.
+"""A class on one server: a sandbox for each learner, a board for the trainer, and the learners' results.
 
     workbench course serve --learners roster.csv --folder my-class
 
-Learners join by link: `workbench course join http://127.0.0.1:8700/olive-4f7m-qjxa`, or `wb.course.join(LINK)`.
+Learners join by a link: `workbench course join http://127.0.0.1:8700/olive-4f7m-qjxa`, or `wb.course.join(LINK)`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Actions of the trainer, from which the board builds its inputs and the server runs them: `actions.toml`."""
+"""Actions of the trainer, from `actions.toml`. The board builds its inputs from them, and the server runs them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ def push(sandbox: Sandbox, event: str) -> None:
     """Cause an event in a sandbox.
 
     Raises:
-        UsageError: The sandbox has no record for it.
+        UsageError: The sandbox has no record for the event.
     """
     names = dict(sandbox.guide())
     with operator(sandbox) as client:

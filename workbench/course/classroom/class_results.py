@@ -1,4 +1,4 @@
-"""Learners of a class, and its settings, attempts, results and notes by name, in one SQLite file."""
+"""Learners and settings of a class, and attempts, results and notes by name, in one SQLite file."""
 
 import json
 import re
@@ -38,14 +38,14 @@ FINGERPRINT_DIGITS = 32
 
 @attrs.frozen
 class Learner:
-    """A learner. The code gives access to the learner's sandbox, so only that learner sees it."""
+    """A learner. The code gives access to the learner's sandbox, so only that learner may see the code."""
 
     name: str
     code: str = attrs.field(repr=False)
 
 
 def read_roster(source: str | Path) -> list[str]:
-    """Return the names of the learners: from a file of any program, or "Learner 1" and so on for a number.
+    """Return the names of learners from a file of any program. For a number, return "Learner 1" and so on.
 
     The names are in the first column, or in the columns for first and last name.
 
@@ -87,9 +87,10 @@ def _letters(count: int) -> str:
 
 
 class Results:
-    """Results file of a class. A restarted server continues with the same file.
+    """Results file of a class. A restarted server continues with this file.
 
-    Names of attempts, results and notes consist of lines; names of learners have no line breaks.
+    The parts of the names of attempts, results and notes are separated by line breaks, which no learner's name
+    contains.
 
     Args:
         path: The file; None stores everything in memory.
@@ -113,7 +114,7 @@ class Results:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
 
     def all(self, beginning: str) -> dict[str, Any]:
-        """Return the settings with a name prefix, by the rest of the name, in order."""
+        """Return the settings whose names begin with a prefix, by the rest of the name, in order."""
         query = "SELECT substr(name, ?), value FROM setting WHERE name > ? AND name < ? ORDER BY name"
         rows = self._file.run(query, (len(beginning) + 1, beginning, f"{beginning}\U0010ffff"))
         return {name: strict_json.stored(value) for name, value in rows}
@@ -121,7 +122,7 @@ class Results:
     # learners
 
     def enroll(self, names: Iterable[str]) -> list[Learner]:
-        """Add new learners, each with a code, and return all learners."""
+        """Add new learners with a code for each, and return all learners."""
         known = {learner.name for learner in self.learners()}
         with self._file.write() as connection:
             for name in names:
@@ -131,11 +132,11 @@ class Results:
         return self.learners()
 
     def link(self, learner: Learner, url: str = "") -> str:
-        """Return the link by which a learner joins: the code, and the fingerprint of a self-signed certificate.
+        """Return the link with which a learner joins. It has the code and the fingerprint of a self-signed certificate.
 
         Args:
             learner: The learner.
-            url: URL of the class (default: from its last start).
+            url: URL of the class (default: the URL of its last start).
         """
         fingerprint = str(self.get("fingerprint", ""))[:FINGERPRINT_DIGITS]
         return f"{url or self.get('url', 'URL')}/{learner.code}{'#' if fingerprint else ''}{fingerprint}"
@@ -163,11 +164,11 @@ class Results:
     # results of learners
 
     def record(self, learner: str, result: TaskResult) -> None:
-        """Store the result of a learner in a task."""
+        """Store a learner's result in a task."""
         self.set(f"result\n{learner}\n{result.task}", attrs.asdict(result))
 
     def progress(self) -> dict[str, dict[str, TaskResult]]:
-        """Return the results by learner's name and task, in the order of their names."""
+        """Return the results by learner's name and task, with the learners in name order."""
         results: dict[str, dict[str, TaskResult]] = {learner.name: {} for learner in self.learners()}
         for name, content in self.all("result\n").items():
             learner, _, task = name.rpartition("\n")
@@ -175,16 +176,16 @@ class Results:
         return results
 
     def version(self) -> int:
-        """Return a number that grows with each change, of this process or another."""
+        """Return a number that grows with each change by this process or another process."""
         (own,), (others,) = self._file.run("SELECT total_changes()") + self._file.run("PRAGMA data_version")
         return int(own) + int(others)
 
     def add_note(self, learner: str, text: str) -> None:
-        """Store a note of the trainer for a learner."""
+        """Store a trainer's note for a learner."""
         self.set(f"note\n{learner}\n{time.time_ns()}", {"at": time.time(), "text": text})
 
     def notes(self, learner: str) -> list[dict[str, Any]]:
-        """Return the notes for a learner, oldest first, each with its time."""
+        """Return the notes for a learner with their times, oldest first."""
         return [*self.all(f"note\n{learner}\n").values()]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A class without its HTTP server: learners with their sandboxes, tasks, the trainer's actions, and the board."""
+"""A class without its HTTP server: the learners with their sandboxes, tasks, the trainer's actions, and the board."""
 
 import shutil
 import threading
@@ -40,12 +40,12 @@ class ClassState:
     """State of a class: learners, their results, and the trainer's actions.
 
     Args:
-        names: Names of the learners, added to those in the folder.
-        folder: Folder for all state; a server restarted with it continues. None stores everything in memory. Task
-            files in its folder `tasks` are added to the tasks of the course.
+        names: Names of learners, who are added to the learners in the folder.
+        folder: Folder for all state. A restarted server continues with this folder. None stores everything in memory.
+            Task files in its folder `tasks` are added to the tasks of the course.
 
     Attributes:
-        say: Function that tells the trainer what the server's terminal should show.
+        say: Function that shows a message to the trainer in the server's terminal.
     """
 
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
@@ -77,12 +77,12 @@ class ClassState:
 
     @property
     def learners(self) -> list[Learner]:
-        """Learners with their codes; give each code only to its learner."""
+        """Return the learners with their codes. A learner may see only their own code."""
         return [place.learner for place in self._by_name.values()]
 
     @property
     def disk_full(self) -> bool:
-        """Whether the disk of the folder has no room left for changes; `say` is called when that changes."""
+        """Whether the disk of the folder is too full for changes. `say` is called when that changes."""
         is_full = self._folder is not None and shutil.disk_usage(self._folder).free < MIN_FREE
         if is_full != self._was_full:
             self._was_full = is_full
@@ -90,7 +90,7 @@ class ClassState:
         return is_full
 
     def enroll(self, name: str) -> Learner:
-        """Add a learner while the class is served, and return the learner with the code.
+        """Add a learner to a class that is served, and return the learner with the code.
 
         Raises:
             UsageError: The name is invalid or taken.
@@ -100,7 +100,7 @@ class ClassState:
         return self._by_name[name.strip()].learner
 
     def _read_learners(self) -> None:
-        """Read the learners from the file, to which `course add` may add some while the class is served."""
+        """Read the learners from the file. `course add` may have added learners while the class is served."""
         with self._reading:
             learners = self.results.learners()
             for enrolled in learners:
@@ -112,9 +112,10 @@ class ClassState:
             self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
     def _make_app(self, learner: Learner, address: str, file: str) -> App:
-        """Create or open a learner's sandbox; a new one gets the fault rules that were set for all.
+        """Create or open a learner's sandbox. A new sandbox gets the fault rules that were set for all learners.
 
-        If other machines can reach the class, webhooks never go to this machine; a process of the learner fetches them.
+        If other machines can reach the class, webhooks are never delivered to this machine; a process of the learner
+        fetches them.
         """
         environment: Any = "production" if address.endswith(PRODUCTION) else "sandbox"
         path = None if self._folder is None else self._folder / file
@@ -127,7 +128,7 @@ class ClassState:
         return internals(sandbox).http_app(url, self._local, relay=relay)
 
     def wrong_codes(self) -> Counter[str]:
-        """Return the wrong codes of this minute by address, to count in."""
+        """Return the counters of wrong codes in this minute, by address. Callers count in them."""
         if self._minute_ends < monotonic():
             self._minute_ends, self._wrong_codes = monotonic() + 60, Counter()
         return self._wrong_codes
@@ -135,14 +136,14 @@ class ClassState:
     # tasks
 
     def begin(self, learner: str, name: str) -> str:
-        """Restart a notebook or drill of a learner, and return its place."""
+        """Restart a learner's notebook or drill, and return its place."""
         sandboxes = self._by_name[learner]
         place = sandboxes.begin(name)
         self.results.set(f"begun:{learner}", sandboxes.begun)
         return place
 
     def _desk(self, learner: str, place: str) -> Desk:
-        """Return the tasks of a learner in a place."""
+        """Return a learner's tasks in a place."""
         sandboxes = self._by_name[learner]
         return Desk(
             tasks=self.tasks,
@@ -158,7 +159,7 @@ class ClassState:
         """Perform a learner's action on a task, and return the answer to the learner.
 
         Raises:
-            WorkbenchError: It is not possible.
+            WorkbenchError: The action is not possible.
         """
         sandboxes = self._by_name[learner]
         with sandboxes.busy:
@@ -178,20 +179,20 @@ class ClassState:
     # actions of the trainer
 
     def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
-        """Run an action for learners; a failure for one does not affect the others.
+        """Run an action for learners. A failure for one learner does not affect the others.
 
         Args:
-            learners: Their names.
+            learners: Names of the learners.
             action: "note" (text), "event" (event), for the class "lock", "unlock" (lesson), "pause", "resume" and
-                "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS` lists the actions
-                of the board.
+                "enroll" (name), or a control of the sandbox, such as "add_fault". `actions.ACTIONS` lists the board's
+                actions.
             arguments: Arguments of the action.
 
         Returns:
-            `done`, the results of controls by name, and `failed`, the reasons by name.
+            `done`, with the results of controls by learner, and `failed`, with the reasons by learner.
 
         Raises:
-            WorkbenchError: It failed for all.
+            WorkbenchError: The action failed for all learners.
         """
         if self.disk_full:
             raise UsageError(DISK_FULL[:1].lower() + DISK_FULL[1:], of="class")
@@ -239,7 +240,7 @@ class ClassState:
         return results[-1]
 
     def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
-        """Run an action in one sandbox; tasks do not count its changes as the learner's."""
+        """Run an action in one sandbox. Tasks do not count the changes as the learner's changes."""
         sandbox, prefix = self._by_name[name].sandbox(place), f"attempt\n{name}\n{place}\n"
         before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
         last_event = internals(sandbox).last_event()
@@ -256,14 +257,14 @@ class ClassState:
 
     @property
     def locked(self) -> list[str]:
-        """Lessons that are locked."""
+        """Names of the locked lessons."""
         lessons: list[str] = self.results.get("locked", [])
         return lessons
 
     # the board
 
     def board(self) -> dict[str, Any]:
-        """Return the board as JSON values: tasks, and for each learner the results and whether they are stuck."""
+        """Return the board as JSON values: the tasks, and each learner's results and whether the learner is stuck."""
         self._read_learners()
         progress = self.results.progress()
         rows = [self._row(name, progress.get(name, {})) for name in self._by_name]

@@ -1,4 +1,4 @@
-"""Results of a class as a table for other tools, and pages to print: the parts of `paper.html`, filled."""
+"""Results of a class as a table for other tools, and pages to print, which fill the parts of `paper.html`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ def results_table(results: Results) -> str:
 
 
 def _part(part: str, /, **values: object) -> Markup:
-    """Return a part of `paper.html` with values; text is escaped."""
+    """Return a part of `paper.html` filled with values. Text is escaped."""
     written = {key: joined([value if isinstance(value, Markup) else str(value)]) for key, value in values.items()}
     return Markup(Template(_PARTS[part]).substitute(written))
 
@@ -55,11 +55,11 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> Markup:
 
 
 def certificates(results: Results, style: str = "") -> str:
-    """Return a page to print with a certificate for each learner who has done something.
+    """Return a page to print, with a certificate for each learner who has done a task.
 
     Args:
         results: The results.
-        style: HTML with the style of a page.
+        style: HTML with the style of the page.
     """
     trainer = results.get("trainer")
     signed = _part("signed", trainer=visible(str(trainer))) if trainer else Markup()
@@ -88,11 +88,11 @@ def answers(style: str) -> str:
 
 
 def sheets(links: Mapping[str, str], style: str) -> str:
-    """Return a page for each learner: how to join, and where to get help.
+    """Return a page for each learner that explains how to join and where to get help.
 
     Args:
         links: The link of each learner, by name.
-        style: HTML with the style of a page.
+        style: HTML with the style of the page.
     """
     helps = _table(("in a cell", "what it does"), _KEPT["commands"])
     pages = []
@@ -104,7 +104,7 @@ def sheets(links: Mapping[str, str], style: str) -> str:
 
 
 def qr_path(text: str) -> tuple[int, str]:
-    """Return the width of a QR code in modules, with its margin, and the SVG path of its dark modules."""
+    """Return a text's QR code as its width in modules, including the margin, and the SVG path of its dark modules."""
     import segno
 
     rows = list(segno.make_qr(text).matrix_iter(border=4))
@@ -114,7 +114,7 @@ def qr_path(text: str) -> tuple[int, str]:
 
 
 def plan(name: str, style: str) -> str:
-    """Return a plan as a page, with the exercises to tick off."""
+    """Return a course plan as a page, with the exercises to tick off."""
     chosen, rows = PLANS[name], []
     minutes = 60 * chosen.get("start", 0)
     for length, what, look_for in chosen["rows"]:
@@ -126,7 +126,7 @@ def plan(name: str, style: str) -> str:
 
 
 def handout(style: str) -> str:
-    """Return the page that a learner keeps: the life of a payment, terms, commands, and the exercises."""
+    """Return the page for learners to keep: the life of a payment, terms, commands, and the exercises."""
     lessons: dict[str, list[str]] = {}
     for exercise in EXERCISES.values():
         lessons.setdefault(exercise.notebook, []).append(f"☐ {exercise.title}")

@@ -1,7 +1,7 @@
-"""Install the workbench and the notebooks of the course without internet, and check the installation.
+"""Install the workbench and the course notebooks without internet access, and check the installation.
 
 The class server sends this file with its address filled in. In a copy of the folder `setup` of a class, for example on
-a USB drive, `python3 install.py` reads the files next to it. It requires the standard library only.
+a USB drive, `python3 install.py` reads the files next to it. The script requires only the standard library.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ ATTEMPTS = 3
 
 
 def read(name: str) -> bytes:
-    """Return a file from the class server, or from this file's folder."""
+    """Return a file from the class server, or from the folder of this file."""
     if not SERVER:
         return (Path(__file__).parent / name).read_bytes()
     trusted = ssl.create_default_context(cadata=CERTIFICATE or None)
@@ -53,7 +53,7 @@ def answer() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Create the environment and the notebooks in the folder `card-course`, and check them."""
+    """Create the environment and the notebooks in the folder `card-course`, and check both."""
     setup = answer()
     target = f"{sys.platform}-{platform.machine().lower()}-{sys.version_info[0]}.{sys.version_info[1]}"
     names = setup["targets"].get(target)

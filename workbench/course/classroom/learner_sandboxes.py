@@ -1,7 +1,8 @@
-"""Sandboxes of one learner: one for each notebook and drill, with a production environment each.
+"""Sandboxes of one learner: one for each notebook and drill, each with a production environment.
 
-A place is the name of a notebook or drill with the number of its start, such as `02.3`; the empty place is for work
-without a start, such as commands. The address of a sandbox is its place, with `/production` for that environment.
+A place is the name of a notebook or drill with the number of its start, such as `02.3`. The empty place is for work
+outside a notebook or drill, such as commands. The address of a sandbox is its place. For the production environment,
+the address ends with `/production`.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ _PAUSE = 120  # seconds without a request after which a learner counts as inacti
 
 
 def split(path: str) -> tuple[str, str]:
-    """Return the address of a sandbox, and the rest of a path below a learner's code."""
+    """Return the address of a sandbox, and the rest of a path after a learner's code."""
     match = _ADDRESS.match(path)
     address = match[0] if match else ""
     return address if address == PRODUCTION else address[1:], path.removeprefix(address)
@@ -48,8 +49,8 @@ class LearnerSandboxes:
     Attributes:
         begun: Number and time of the last start of each notebook and drill, by name.
         current: The place that the learner used last.
-        active: Seconds that the learner worked, without longer pauses.
-        busy: Held while a task of the learner is read and stored.
+        active: Seconds that the learner worked, without long pauses.
+        busy: Lock that is held while one of the learner's tasks is read and stored.
         relay: Deliveries to receivers on the learner's machine.
         entries: Times of the learner's last entries.
     """
@@ -81,27 +82,27 @@ class LearnerSandboxes:
 
     @property
     def places(self) -> list[str]:
-        """Places with a sandbox now."""
+        """Return the places that have a sandbox now."""
         known = [f"{name}.{number}" for name, (number, _) in self.begun.items()]
         default = self._folder is not None and (self._folder / self._file("")).exists()
         return [""] * (default or "" in self._apps) + known
 
     def use(self, place: str, count: bool) -> None:
-        """Remember that the learner sent a request, and count the time since the last one as work."""
+        """Record that the learner sent a request. If `count` is set, count the time since the last request as work."""
         now = time.time()
         if count and self._used is not None and now - self._used < _PAUSE:
             self.active += now - self._used
         self._used, self.current = now, place
 
     def replaced(self, place: str) -> str:
-        """Return the time at which a place was started again, as text; empty if it was not."""
+        """Return the time at which a place was restarted, as text; empty if it was not restarted."""
         name, _, number = place.partition(".")
         if not place or name not in self.begun or str(self.begun[name][0]) == number:
             return ""
         return f"{datetime.fromtimestamp(self.begun[name][1], UTC):%H:%M:%S} UTC"
 
     def begin(self, name: str) -> str:
-        """Delete the sandboxes of a notebook or drill, and return its new place."""
+        """Delete the sandboxes of a notebook or drill, and return the new place."""
         number = self.begun.get(name, [0])[0]
         if number:
             self.remove(f"{name}.{number}")
@@ -109,9 +110,9 @@ class LearnerSandboxes:
         return f"{name}.{number + 1}"
 
     async def handle(self, request: Request, address: str) -> Response:
-        """Answer a request, without the code and the address in its path.
+        """Answer a request whose path no longer has the code and the address.
 
-        The first request creates the sandbox without blocking other learners.
+        The first request to an address creates the sandbox, without blocking other learners.
         """
         if self._waiting == _WAITING:
             return refused(429, f"{_WAITING} of your requests are waiting; wait for their answers")
@@ -123,7 +124,7 @@ class LearnerSandboxes:
             self._waiting -= 1
 
     async def relayed(self, request: Request) -> Response:
-        """Accept responses of the learner's receivers, and return deliveries for them."""
+        """Accept responses from the learner's receivers, and return deliveries for the receivers."""
         try:
             content = strict_json.loads(request.body)
             self.relay.answer(content["results"])
@@ -188,7 +189,7 @@ class LearnerSandboxes:
         return [] if self._folder is None else list(self._folder.glob(name))
 
     def remove(self, place: str) -> None:
-        """Delete the sandboxes of a place and their files; the next request creates new ones with the same seed."""
+        """Delete the sandboxes of a place and their files. The next request creates new ones with the same seed."""
         with self._lock:
             for address in (place, f"{place}{PRODUCTION}"):
                 if address in self._apps:

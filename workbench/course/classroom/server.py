@@ -64,8 +64,8 @@ class ClassServer(ClassState):
     """Sandboxes of a class behind one address.
 
     Args:
-        names: Names of the learners, added to those in the folder.
-        folder: Folder for all state; a server restarted with it continues. None stores everything in memory.
+        names: Names of learners, who are added to the learners in the folder.
+        folder: Folder for all state. A restarted server continues with this folder. None stores everything in memory.
     """
 
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
@@ -89,11 +89,11 @@ class ClassServer(ClassState):
         """Serve the class within a `with` block, and yield its URL.
 
         Args:
-            host: Address to listen on; by default only this machine can connect.
-            port: Port; 0 chooses the previous one, which learners know, or at first a free one.
-            hosts: Host names under which learners reach it; a wildcard address needs one.
-            certfile: Certificate for TLS, a PEM file.
-            keyfile: Its private key, if not in the same file.
+            host: Address to listen on. By default only this machine can connect.
+            port: Port. 0 chooses the previous port, which learners know, or a free port at the first start.
+            hosts: Host names under which learners reach the server. A wildcard address needs at least one.
+            certfile: PEM file with a certificate for TLS.
+            keyfile: PEM file with the private key, if it is not in `certfile`.
 
         Raises:
             PortTaken: The port is in use.
@@ -170,7 +170,7 @@ class ClassServer(ClassState):
         return await sandboxes.handle(attrs.evolve(request, path=path), address)
 
     async def _connect(self, name: str) -> None:
-        """Remember when a learner was here; the first time is stored."""
+        """Record when a learner last sent a request. The first time is stored."""
         is_new = name not in self._connected
         self._connected[name] = time.time()
         if is_new:
@@ -184,7 +184,7 @@ class ClassServer(ClassState):
             await asyncio.to_thread(self.play, name, place)
 
     def _widen(self) -> None:
-        """Provide the event loop with enough threads for all learners; they start when needed."""
+        """Provide the event loop with enough threads for all learners. Threads start when they are needed."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop
@@ -193,7 +193,10 @@ class ClassServer(ClassState):
             loop.set_default_executor(self._threads)
 
     async def _late(self, code: str) -> LearnerSandboxes | None:
-        """Return a learner's sandboxes, also after a later `course add`; the file is read at most once a second."""
+        """Return a learner's sandboxes, even if `course add` added the learner later.
+
+        The file is read at most once a second.
+        """
         if self._looked_up < monotonic() - 1:
             self._looked_up = monotonic()
             await asyncio.to_thread(self._read_learners)
@@ -222,7 +225,7 @@ class ClassServer(ClassState):
         return _answer({**reply, "notes": await asyncio.to_thread(self._new_notes, name)})
 
     def _new_notes(self, name: str) -> list[str]:
-        """Return the notes that the learner has not seen."""
+        """Return the notes that the learner has not yet seen."""
         notes = self.results.notes(name)
         fresh = notes[self._shown.get(name, 0) :]
         self._shown[name] = len(notes)
@@ -260,7 +263,7 @@ class ClassServer(ClassState):
             return refused(400, "the action cannot be read, or an argument is missing or has the wrong type")
 
     def _read_board(self, rest: str, query: str) -> Response:
-        """Return content for the board: its data, the link of a learner, or results to print or save."""
+        """Return content for the board: its data, a learner's link, or results to print or save."""
         match rest:
             case "data" if query == f"after={self.results.version()}":
                 return Response(status=204)  # nothing has changed since that version
@@ -279,14 +282,14 @@ class ClassServer(ClassState):
         return refused(404, "Not Found")
 
     def _refuse_post(self, request: Request) -> Response | None:
-        """Return the refusal of a request that another page may have sent; None for others."""
+        """Return the refusal of a request that another web page may have sent; None for other requests."""
         if is_foreign(request, self.url):
             return refused(403, FOREIGN)
         return refused(415, NOT_JSON) if request.method != "GET" and not is_json(request) else None
 
 
 def _only_reads(path: str) -> bool:
-    """Return whether a path below a place is a control that changes nothing, or fetches deliveries."""
+    """Return whether the path after a place is a control that changes nothing, or one that fetches deliveries."""
     name = path.removeprefix(CONTROL_PATH)
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 

@@ -1,4 +1,4 @@
-"""/setup of a class server: a page with one line to install on each system, and the files it reads.
+"""/setup of a class server: a page with a one-line install command for each system, and the files that it reads.
 
 /setup                  the page
 /setup/install.py       install.py with the address, and the certificate of a self-signed server
@@ -41,9 +41,9 @@ class SetupPage:
     """Responses to requests below /setup.
 
     Attributes:
-        folder: Folder of the class; None if it has none.
+        folder: Folder of the class; None if the class has no folder.
         url: URL of the class server.
-        certificate: Its self-signed certificate as PEM; empty for others.
+        certificate: Self-signed certificate of the server as PEM; empty for another certificate.
         fingerprint: Digits of the certificate's SHA-256 fingerprint, as in the links.
     """
 
@@ -53,11 +53,11 @@ class SetupPage:
     fingerprint: str
 
     def answer(self, name: str, link: str = "LINK") -> Response | None:
-        """Return the response for a path below /setup; None if nothing is served there.
+        """Return the response for a path below /setup; None if the server has no such file.
 
         Args:
-            name: Path of the file; empty for the page.
-            link: Link of the learner, for the page.
+            name: Path of the file below /setup; empty for the page.
+            link: The learner's link, which the page shows.
         """
         manifest = read_manifest(self.folder)
         if not name:
@@ -91,9 +91,10 @@ class SetupPage:
         return f"<h3>{title}</h3><p>In {terminal}, with Python {pythons}:</p><pre class='line'>{line}</pre>"
 
     def script(self) -> str:
-        """Return the Python code of the line to install, which contains neither double quotes nor `$`.
+        """Return the Python code of the install command. It contains neither double quotes nor `$`.
 
-        It compares the fingerprint of a self-signed certificate before it reads anything, and trusts nothing else.
+        The code checks the fingerprint of a self-signed certificate before it reads any file, and trusts no other
+        certificate.
         """
         where, digits = urlsplit(self.url), self.fingerprint
         begin, trusted = "import urllib.request as r;", ""

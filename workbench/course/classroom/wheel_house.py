@@ -1,6 +1,6 @@
 """Files that laptops without internet install from: wheels for several systems, and the notebooks of the course.
 
-`workbench course prepare` writes them to the folder `setup` of a class while there is internet:
+`workbench course prepare` downloads the files to the folder `setup` of a class. It needs internet access.
 
     setup.json      names and SHA-256 of the files, and the wheels of each system; nothing else is served
     install.py      installs from this folder, or from the class server
@@ -46,9 +46,9 @@ class System:
     """An operating system and processor.
 
     Attributes:
-        name: Prefix of the names of its targets, `sys.platform` and `platform.machine()`.
-        markers: Values of the variables that markers of requirements read.
-        tags: Platform tags of its wheels for pip.
+        name: Prefix of the system's target names, `sys.platform` and `platform.machine()`.
+        markers: Values for the variables in requirement markers.
+        tags: Platform tags of the system's wheels, for pip.
     """
 
     name: str
@@ -79,11 +79,11 @@ SYSTEMS: Mapping[str, System] = {
 def prepare(
     folder: Path, notebooks: Path, systems: Iterable[str], pythons: Iterable[str], requirement: str = REQUIREMENT
 ) -> Iterator[tuple[str, str, str]]:
-    """Fetch the wheels of each system and Python with pip, write the folder, and yield what was done.
+    """Download the wheels for each system and Python with pip, write the folder, and yield what was done.
 
-    The folder appears at once, when it is complete; an interrupted run leaves the former one unchanged. pip takes the
-    index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS. A system that lacks a
-    wheel is left out; if every system does, the former folder stays.
+    The folder is replaced only when the new folder is complete, so an interrupted run leaves the former folder
+    unchanged. pip takes the index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS.
+    A system for which a wheel is missing is left out. If all systems are left out, the former folder stays.
 
     Args:
         folder: Folder of the class.
@@ -93,7 +93,7 @@ def prepare(
         requirement: Requirement to install.
 
     Yields:
-        The target, its size or the reason why it was left out, and its packages that are specific to the system.
+        The target, its size or the reason why it was left out, and its system-specific packages.
 
     Raises:
         UsageError: The folder has no notebooks, or pip cannot build a wheel of this workbench.
@@ -138,7 +138,7 @@ def prepare(
 
 
 def read_manifest(folder: Path | None) -> dict[str, Any] | None:
-    """Return the content of a class folder's setup.json; None if nothing was prepared."""
+    """Return the content of setup.json in a class folder; None if nothing was prepared."""
     try:
         content: dict[str, Any] = json.loads((folder / SETUP / MANIFEST).read_bytes()) if folder else {}
     except (FileNotFoundError, ValueError):
@@ -164,7 +164,7 @@ def _pip(*arguments: str | Path) -> None:
 
 
 def _build(folder: Path) -> None:
-    """Write the wheel of this workbench to a folder, from its installation source."""
+    """Build the wheel of this workbench from its installation source, and write it to a folder."""
     source, _ = install_source()
     if not source:
         raise UsageError(
@@ -178,9 +178,9 @@ def _build(folder: Path) -> None:
 
 
 def _fetch(folder: Path, own: Path, system: System, python: str, requirement: str) -> None:
-    """Download the wheels of a requirement with its dependencies on a system, and of pip.
+    """Download the wheels of a requirement and its dependencies for a system, and the wheel of pip.
 
-    pip evaluates markers for the machine that it runs on; therefore the requirements are followed here.
+    pip evaluates markers for the machine that it runs on, so this function resolves the requirements itself.
 
     Raises:
         PackageMissing: A package has no wheel for the system, or cannot be downloaded.
@@ -218,7 +218,7 @@ def _fetch(folder: Path, own: Path, system: System, python: str, requirement: st
 
 
 def _pinned(requirement: Requirement) -> str:
-    """Return a requirement for pip, with the installed version if known."""
+    """Return a requirement for pip. It is pinned to the installed version, if the version is known."""
     try:
         return f"{requirement.name}=={metadata.version(requirement.name)}"
     except metadata.PackageNotFoundError:
@@ -226,7 +226,7 @@ def _pinned(requirement: Requirement) -> str:
 
 
 def _pack(notebooks: Path, file: Any) -> None:
-    """Write notebooks without their outputs, and pictures, to a ZIP file."""
+    """Write notebooks without their outputs, and their pictures, to a ZIP file."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(notebooks.rglob("*")):
             name = f"notebooks/{path.relative_to(notebooks).as_posix()}"

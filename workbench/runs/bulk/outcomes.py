@@ -78,7 +78,7 @@ class RunChanged(WorkbenchError):
 
 
 class RunRecord:
-    """Results of a run so far. It has one writer; a row is stored as `sending` before its call is sent."""
+    """Results of a run so far. A record has one writer. A row is stored as `sending` before its call is sent."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], version=3)
@@ -93,7 +93,7 @@ class RunRecord:
 
     @property
     def started(self) -> tuple[str | None, str | None]:
-        """The operation of the run in the file and its key column; None if the run was killed before it started."""
+        """Operation and key column of the run in the file, or None if the run was killed before it started."""
         if self._file.damaged("run"):
             raise UnusableFile(f"{self._file.path}: the header of the run is damaged; file left unchanged.")
         rows = self._file.run("SELECT operation, key FROM run")
@@ -363,7 +363,7 @@ class BulkResult(Shown):
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """Evidence on one row with an unknown outcome, from the events."""
+    """Evidence from the events for one row with an unknown outcome."""
 
     row: int
     key: str | None
@@ -375,7 +375,7 @@ class Finding:
 
 
 class Findings(tuple[Finding, ...]):
-    """Evidence on each row of a run with an unknown outcome, from the events, in input order."""
+    """Evidence from the events for each row with an unknown outcome, in input order."""
 
     __slots__ = ()
     row_type = Finding

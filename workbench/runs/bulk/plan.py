@@ -46,7 +46,7 @@ class RowProblem:
 
 
 class InvalidRows(InvalidRequest):
-    """Rows of a bulk run break rules; nothing was sent. `frame` has every problem, sorted by row.
+    """Rows of a bulk run break rules, so nothing was sent. `frame` has every problem, sorted by row.
 
     `problems` holds the first fifty.
     """
@@ -134,7 +134,7 @@ def take_keys(
     *,
     is_required: bool,
 ) -> list[str | None]:
-    """Return the key of each row; a key column that is not a request member is removed from the rows.
+    """Return the key of each row. A key column that is not a request member is removed from the rows.
 
     Args:
         is_required: Whether a row must have the column.
@@ -314,7 +314,7 @@ def plan_of(
         rejects: Include invalid rows in the plan, with their problems, instead of raising.
 
     Raises:
-        InvalidRows: Rows are invalid; it has every problem with row, column and rule. Nothing was sent.
+        InvalidRows: Rows are invalid. The error has every problem with row, column and rule. Nothing was sent.
     """
     sources = sources_of(operation, rows)
     if not sources:

@@ -67,10 +67,10 @@ def run(
         call: An operation of a client, such as `api.create_user_application`, or of a view made with `allowing(…)`;
             not `sign_withdrawal`.
         rows: A DataFrame, the path of a CSV, JSON, NDJSON, XLSX or Parquet file, mappings, or request records.
-        workers: Concurrent calls (maximum 8). All share the client's rate limits and pauses.
+        workers: Concurrent calls (maximum 8), which share the client's rate limits and pauses.
         path: Store progress in this file so that the run can be resumed. It contains no request bodies.
-        on_unknown: "stop" the run or "continue" after an unknown outcome; default "stop" in production, else
-            "continue".
+        on_unknown: Whether to "stop" the run or "continue" after an unknown outcome. The default is "stop" in
+            production and "continue" in other environments.
         duplicates: Allow duplicate rows.
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
         rejects: Send the valid rows, and write invalid and refused rows to this file with a column of reasons. Correct
@@ -133,8 +133,8 @@ def resume(
         accept_changes: Accept changes of rows that were never sent.
 
     Raises:
-        RunChanged: Rows that were sent have changed, others have changed without `accept_changes`, or the service is
-            a different one, such as a restarted embedded sandbox.
+        RunChanged: Rows that were sent have changed, other rows have changed without `accept_changes`, or the service
+            is different, such as a restarted embedded sandbox.
         FileBusy: Another process has the run open.
     """
     file = Path(path)

@@ -1,4 +1,4 @@
-"""Double-entry ledger of simulated transactions: every entry debits one account and credits another.
+"""Double-entry ledger of simulated transactions. Every entry debits one account and credits another account.
 
 Each card has four accounts, in cents. A hold moves money from available to held, a release moves it back, a settlement
 moves it from held to posted, and a refund moves posted money back to available and adds to refunded. Therefore
@@ -20,7 +20,7 @@ ACCOUNTS = ("available", "held", "posted", "refunded")
 
 
 class Unbalanced(WorkbenchError):
-    """The ledger does not balance: a defect of the sandbox or of this package."""
+    """The ledger does not balance, because of a defect in the sandbox or in this package."""
 
 
 @attrs.frozen

@@ -115,7 +115,7 @@ class Target:
     Without a sandbox it uses the wall clock and the received events, and has no stored records.
 
     Raises:
-        WrongEnvironment: It is a production service, or lacks what the sequence needs.
+        WrongEnvironment: The target is a production service, or does not offer what the sequence needs.
     """
 
     def __init__(self, api: Any, sequence: Sequence) -> None:
@@ -294,7 +294,7 @@ class Player:
         return at_once(self.play_async(step))
 
     async def play_async(self, step: Step) -> StepResult:
-        """Play one step; its outcome is "blocked" if a reference cannot be resolved."""
+        """Play one step. The outcome is "blocked" if a reference cannot be resolved."""
         at, before = self.target.now(), self.target.cursor()
         try:
             arguments = self._resolve(step.arguments)
@@ -341,7 +341,7 @@ class Player:
         return result
 
     async def _advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
-        """Advance the target's clock; an asynchronous client of a service waits without blocking the event loop."""
+        """Advance the target's clock. An asynchronous client of a service waits without blocking the event loop."""
         if isinstance(self.target.api, Async) and not self.target.has_clock:
             import asyncio
 
@@ -447,7 +447,7 @@ def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iter
 
 
 def _refusal(error: ApiError, name: str, wanted: object) -> Any:
-    """Return a member of a refusal; if the message contains the expected text, return that text."""
+    """Return a member of a refusal. If the message contains the expected text, return this text."""
     actual = getattr(error, name)
     return wanted if name == "message" and wanted in (actual or "") else actual
 

@@ -272,10 +272,10 @@ class Record:
         self._file.close()
 
     def restore(self, player: Player, resolved: Mapping[str, str]) -> None:
-        """Restore the results of the file in a player, with the outcomes resolved by hand.
+        """Load the file's results into a player, and apply manually resolved outcomes.
 
         Raises:
-            UsageError: The outcome of a resolved step is not unknown, or the given outcome is not allowed.
+            UsageError: A resolved step's outcome was already known, or the new outcome is not allowed.
         """
         rows = {name: row for name, *row in self._file.run("SELECT * FROM step")}
         unknown = {name for name, row in rows.items() if row[0] in (Outcome.SENDING, Outcome.UNKNOWN)}
@@ -317,7 +317,7 @@ class Record:
 
 
 def _digest(salt: str, values: Mapping[str, Any]) -> str:
-    """Return a keyed digest of parameters; it cannot be reversed without the installation's secret."""
+    """Return a keyed digest of parameters, which cannot be reversed without the installation's secret."""
     text = json.dumps(dict(sorted(values.items())), default=str)
     return hmac.new(installation_secret(), f"{salt}\0{text}".encode(), hashlib.sha256).hexdigest()
 

@@ -19,7 +19,7 @@ from workbench.service.interface.table import OPERATIONS
 
 
 class InvalidSequence(WorkbenchError, ValueError):
-    """A sequence that cannot be run; nothing was sent. `problems` lists all problems, with step and line."""
+    """A sequence cannot be run, so nothing was sent. `problems` lists all problems, with step and line."""
 
     def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
         self.problems = problems

@@ -1,4 +1,4 @@
-"""Answer of a form: its card, subsequent events, next steps, and private values revealed for a minute."""
+"""Answer of a form: its card, the events that follow, the next steps, and private values shown for a minute."""
 
 from functools import partial
 from types import NoneType
@@ -22,7 +22,7 @@ _MAX_EVENTS = 20
 
 
 class Reveal:
-    """Private values of a record, shown for a minute and recorded in the journal. They never enter notebook output."""
+    """Private values of a record. They are shown for a minute, noted in the journal, and never in notebook output."""
 
     def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))
@@ -49,7 +49,7 @@ class AnswerCard:
     """The answer of a form.
 
     Args:
-        form: The form, which opens further forms and records, and shows errors.
+        form: The form, which opens further forms and records and shows errors.
         mark: Position of the inbox before the call; None without an inbox.
         entry: Id of the call in the journal.
     """
@@ -88,7 +88,7 @@ class AnswerCard:
         form.view.guard(self.check_events)
 
     def offer_steps(self, said: str = "") -> None:
-        """Show the record's new state, and offer the actions that it allows."""
+        """Show the record's new state, and offer the actions that the state allows."""
         self._became.value = line("ok", f"{said}.") if said else ""
         before = self._actions.children
         self._actions.children = (*(self._step(*offer) for offer in self._steps()), *self._lasting)
@@ -101,7 +101,7 @@ class AnswerCard:
             self._add(form.show_thing(offer.do, arguments["id"]) if offer.opens else form.open(offer.do, arguments))
 
         def use() -> None:
-            """Call a control of the sandbox once, then show its events and next steps."""
+            """Call a control of the sandbox once, then show the resulting events and next steps."""
             step_button.disabled = True
             with form.acting():
                 answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
@@ -115,7 +115,7 @@ class AnswerCard:
         return step_button
 
     def _add(self, shown: object) -> None:
-        """Show a form or record below the answer; None is already shown elsewhere."""
+        """Add a form or record below the answer. None means that the form or record is already shown elsewhere."""
         self._more.children = (*self._more.children, *([] if shown is None else [shown]))
 
     def show_private(self) -> None:
@@ -124,7 +124,7 @@ class AnswerCard:
         self.reveal = Reveal(self._answer, self._form.api, self._shown)
 
     def hide_private(self) -> None:
-        """Hide them."""
+        """Hide the private values of the answer."""
         if self.reveal is not None:
             self.reveal.hide()
 
@@ -141,7 +141,7 @@ class AnswerCard:
 
 
 def private(thing: object) -> set[str]:
-    """Return the dotted names of the private values of a record, which are masked until revealed."""
+    """Return the dotted names of a record's private values, which are masked until they are revealed."""
     if isinstance(thing, StoredRecord):
         shown = thing.shown()
         return {name for name, value in thing.items() if shown.get(name) != value}

@@ -32,7 +32,7 @@ _AMOUNT = re.compile(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)\.([0-9]{2})")
 
 
 def is_money(member: Member) -> bool:
-    """Return whether a member is an amount in cents: typed as `12.50`, sent as 1250."""
+    """Return whether a member is an amount in cents, which people type as `12.50` and the client sends as 1250."""
     return isinstance(member.kind, Integer) and member.about.rule.unit == "cents"
 
 
@@ -43,7 +43,7 @@ def cents_of(typed: str) -> int | None:
 
 
 def no_amount(typed: str) -> str:
-    """Return the problem of a typed amount. Digits without a decimal point are ambiguous and rejected."""
+    """Return the problem of a typed amount. Digits without a decimal point are rejected, because they are ambiguous."""
     if (cents := cents_of(typed)) is not None:
         return f"is text; {typed} is {cents} cents"
     if typed.isascii() and typed.isdigit() and len(typed) <= 15:
@@ -58,7 +58,7 @@ def typed_amount(cents: int) -> str:
 
 @attrs.frozen
 class Leaf:
-    """One input of a form: dotted path, member, and the wire path used by problems."""
+    """One input of a form: its dotted path, its member, and the wire path that problems use."""
 
     path: str
     member: Member
@@ -66,14 +66,14 @@ class Leaf:
 
     @property
     def acknowledged(self) -> bool:
-        """Whether omitting it has an effect that must be acknowledged."""
+        """Whether omitting the value has an effect that a person must acknowledge."""
         return (
             isinstance(self.member.kind, Boolean) and self.member.about.otherwise is True and not self.member.required
         )
 
     @property
     def default(self) -> str:
-        """Value that the service assumes if it is omitted."""
+        """Value that the service assumes if the value is omitted."""
         return "accepted" if "accepted" in self.member.name else "yes"
 
 
@@ -97,7 +97,7 @@ class Alternative:
 
 @attrs.frozen
 class Review:
-    """Review of a draft: the current request, problems that prevent sending it, and advice."""
+    """Review of a draft: the current request, the problems that prevent sending, and advice."""
 
     record: Any
     problems: tuple[Problem, ...]
@@ -110,8 +110,9 @@ def joined(head: str, tail: str) -> str:
 
 
 class Draft:
-    """Values given so far, by dotted path. Text that does not fit its field is stored as text and reported as a
-    problem.
+    """Values entered so far, by dotted path.
+
+    A text that does not fit its field is stored as text and reported as a problem.
     """
 
     def __init__(self, operation: Operation[..., Any]) -> None:
@@ -139,7 +140,7 @@ class Draft:
         """Set one value; None omits it.
 
         Raises:
-            UsageError: The value looks like a private key; it was not stored.
+            UsageError: The value looks like a private key. It was not stored.
         """
         self._check_no_key(path, value)
         self._record = None
@@ -150,7 +151,7 @@ class Draft:
 
     @hide_arguments
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Set values by attribute name, nested ones as mappings or records.
+        """Set values by attribute name. Nested values are mappings or records.
 
         Raises:
             UsageError: The operation has no argument of that name; nothing was set.
@@ -217,7 +218,7 @@ class Draft:
         self._discard(joined(alternative.section, name) for group in groups for name in group if name not in kept)
 
     def settle(self, path: str) -> None:
-        """Discard the values that a change of another field made inapplicable."""
+        """Discard the values that are no longer applicable after a change of another field."""
         section, _, name = path.rpartition(".")
         rules = [rule for rule in self._whens(section) if rule.name == name]
         needed = {need for rule in rules if self.given.get(path) == rule.value for need in rule.needs}
@@ -237,7 +238,7 @@ class Draft:
         self.accepted.clear()
 
     def clear_secrets(self) -> None:
-        """Discard the secret values, which must be typed again."""
+        """Discard the secret values. A person must type them again."""
         self._discard([path for path in self.given if self.leaves[path].member.about.privacy is SECRET])
 
     def _whens(self, section: str) -> Iterator[When]:
@@ -261,22 +262,22 @@ class Draft:
         return [*asked, met] if needing else asked
 
     def shown(self, path: str) -> bool:
-        """Return whether an input belongs to a chosen group; one with a value always does."""
+        """Return whether an input belongs to a chosen group. An input with a value always does."""
         section = path.rpartition(".")[0]
         return self._has(path) or ((not section or self.shown(section)) and all(self._asked(path)))
 
     def optional(self, path: str) -> bool:
-        """Return whether an input or section is optional, whatever the other values are."""
+        """Return whether an input or section is optional regardless of the other values."""
         member = (self.leaves.get(path) or self.sections[path]).member
         return not (member is not None and member.required) and not self._asked(path)
 
     def required(self, path: str) -> bool:
-        """Whether an input or section is required, given the current values."""
+        """Return whether an input or section is required with the current values."""
         member = (self.leaves.get(path) or self.sections[path]).member
         return (member is not None and member.required) or any(self._asked(path))
 
     def needed(self, path: str) -> bool:
-        """Return whether an input must be decided, given the current values."""
+        """Return whether an input needs a decision with the current values."""
         section = path.rpartition(".")[0]
         inside = not section or self.required(section) or self._has(section)
         return self.leaves[path].acknowledged or (inside and self.shown(path) and self.required(path))
@@ -285,7 +286,8 @@ class Draft:
         """Return the values as arguments of the operation: nested mappings by attribute name.
 
         Args:
-            shown: Returns the text to show for a value, by its path; empty required members are then omitted.
+            shown: Function that returns the text to show for the value at a path. With it, empty required members are
+                omitted.
         """
         members_given: dict[str, Any] = {}
         holders = {"": members_given}
@@ -301,7 +303,7 @@ class Draft:
         return members_given
 
     def record(self) -> Any:
-        """Return the current request, valid or not."""
+        """Return the current request, which may be invalid."""
         if self._record is None:
             self._record = walk.build(self.operation.request, self.nested())
         return self._record
@@ -333,7 +335,7 @@ class Draft:
         return Review(record, tuple(dict.fromkeys(problems)), advised)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return everything that prevents sending: broken rules, refused values, omissions not acknowledged."""
+        """Return all problems that prevent sending: broken rules, refused values, unacknowledged omissions."""
         return self.review().problems
 
     def private(self, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Inputs of a form: a field for each leaf of a draft and a chooser for each alternative, by section."""
+"""Inputs of a form, by section: a field for each leaf of a draft, and a chooser for each alternative."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -63,7 +63,7 @@ _MANY = 8  # maximum number of inputs in a form without steps
 
 
 def help_of(member: Member) -> str:
-    """Return the help text of a member, unless its label says the same: its meaning, unit and limits."""
+    """Return a member's help text with its meaning, unit and limits; empty if the label says the same."""
     if is_money(member):
         return f"{member.about.doc.partition(';')[0]}, such as 12.50"
     doc = "" if member.about.doc.lower() == label_of(member).lower() else member.about.doc
@@ -83,7 +83,7 @@ def question_of(alternative: Alternative) -> str:
 
 
 def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
-    """Return the input widget for a leaf; `known` maps labels to values to pick from."""
+    """Return the input widget for a leaf. `known` maps labels to the values to choose from."""
     if known:
         return ipywidgets.Combobox(options=tuple(known), placeholder="Search, or enter an ID")
     about, options = leaf.member.about, [("Select …" if leaf.member.required else "Omitted", NOTHING)]
@@ -102,7 +102,7 @@ def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
 
 
 def value_of(member: Member, typed: str) -> Any:
-    """Convert typed text to a member's type; None for an empty box. Text that does not fit is returned unchanged."""
+    """Convert typed text to a member's type. An empty box gives None. Text that does not fit is returned unchanged."""
     if typed == "":
         return None
     if typed == EMPTY and isinstance(member.kind, Text):
@@ -124,7 +124,7 @@ def text_of(member: Member, value: object) -> str:
 
 
 def explained(member: Member, value: object, record: Any) -> str:
-    """Return a readable form of a value: money with currency, a date with its month, an address in groups of four."""
+    """Return a readable value: money with its currency, a date with its month, an address in groups of four."""
     rule = member.about.rule
     unit = rule.unit or ""
     if value is FULL:
@@ -153,7 +153,7 @@ def explained(member: Member, value: object, record: Any) -> str:
 
 @attrs.define(eq=False)
 class Step:
-    """A part of a form: its title, its box, which is empty until opened, the paths of its fields, and its choosers."""
+    """A part of a form: its title, its box (empty until opened), its field paths, and its choosers."""
 
     title: str
     box: Any
@@ -163,18 +163,19 @@ class Step:
     """Fills the box."""
 
     def open(self) -> None:
-        """Fill the box, unless it is filled."""
+        """Create the content of the box when the step is first opened."""
         if not self.box.children:
             self.box.children = self.build()
 
 
 class Field(Quiet):
-    """Widgets of one leaf, made when they are used. A private value set from code never enters them.
+    """Widgets of one leaf, which are created when first used. A private value set from code never enters the widgets.
 
     Args:
-        known: Values to pick from, by searchable label.
-        changed: Called with the path and the value that a person entered.
-        accepted: Called when a person acknowledges the omission of the field, or withdraws that.
+        known: Values to choose from, by searchable label.
+        changed: Function that is called with the path and the value that a person entered.
+        accepted: Function that is called when a person acknowledges the omission of the field, or withdraws the
+            acknowledgment.
     """
 
     def __init__(
@@ -216,7 +217,7 @@ class Field(Quiet):
 
     @cached_property
     def full(self) -> Any:
-        """Checkbox for the entire amount; None without such an amount."""
+        """Checkbox for the entire amount; None if the field has no such amount."""
         kind = self.leaf.member.kind
         if not (isinstance(kind, Integer) and kind.full):
             return None
@@ -224,7 +225,7 @@ class Field(Quiet):
 
     @cached_property
     def tick(self) -> Any:
-        """Checkbox for an omission with an effect; None without one."""
+        """Checkbox to acknowledge an omission with an effect; None if the omission has no effect."""
         if not self.leaf.acknowledged:
             return None
         omitted = f"I understand that omitting it means {self.leaf.default}"
@@ -242,7 +243,7 @@ class Field(Quiet):
 
     @property
     def made(self) -> bool:
-        """Whether its widgets were made."""
+        """Whether the widgets of the field exist."""
         return "input" in self.__dict__
 
     def _typed(self, value: object) -> None:
@@ -262,7 +263,7 @@ class Field(Quiet):
         self._changed(self.leaf.path, FULL if yes else value_of(self.leaf.member, self.input.value))
 
     def show(self, value: object) -> None:
-        """Show a value set from code; for a private one only that it is set."""
+        """Show a value set from code. For a private value, show only that it is set."""
         about = self.leaf.member.about
         self.filled = value is not None
         with self.quietly():
@@ -280,13 +281,13 @@ class Field(Quiet):
             self.input.value = "" if private or value is FULL else text or text_of(self.leaf.member, value)
 
     def words(self, value: object, record: object) -> str:
-        """Return the interpretation of a value; for one picked by its label, the value itself."""
+        """Return the interpretation of a value. For a value picked by its label, return the value itself."""
         if self.input.value in self.known:
             return text_of(self.leaf.member, value)
         return explained(self.leaf.member, value, record)
 
     def annotate(self, problems: Sequence[str] = (), explained: str = "", advice: Sequence[str] = ()) -> None:
-        """Update problems, the readable value, advice and help below the input, if they changed."""
+        """Update the problems, readable value, advice and help below the input, if they changed."""
         said = (tuple(problems), explained, tuple(advice))
         if said == self._annotated:
             return
@@ -309,11 +310,11 @@ class Field(Quiet):
 
 
 class Inputs(Quiet):
-    """Widgets that edit a draft.
+    """Widgets with which people edit a draft.
 
     Args:
-        known: Returns the values to pick from for a member, by searchable label.
-        edit: Called with each change by a person; applies it and shows the result.
+        known: Function that returns a member's values to choose from, by searchable label.
+        edit: Function that applies a change by a person, and shows the result.
     """
 
     def __init__(
@@ -338,11 +339,11 @@ class Inputs(Quiet):
         self.widget = self._section("") if len(self._leaves("")) <= _MANY else self._in_steps()
 
     def _leaves(self, path: str) -> list[str]:
-        """Return the paths of the inputs directly in a section."""
+        """Return the paths of the inputs that belong directly to a section."""
         return [leaf for leaf in self._draft.leaves if leaf.rpartition(".")[0] == path]
 
     def _in_steps(self) -> Any:
-        """Return the note of the request; the inputs are in `steps`."""
+        """Return the widget with the note on the request. The inputs themselves are in `steps`."""
         draft = self._draft
         first = sentence(rendering.label(draft.operation.name.partition("_")[2]))
         place = {name: title for title, names in GROUPS.items() for name in names}
@@ -361,7 +362,7 @@ class Inputs(Quiet):
         return note
 
     def _step(self, names: Sequence[str], choices: Sequence[Alternative]) -> list[Any]:
-        """Return the content of a step's box, with the values of the draft."""
+        """Return the content of a step's box, with the draft's values."""
         leaves = [name for name in names if name in self._draft.leaves]
         sections = [name for name in names if name in self._draft.sections]
         boxes = [*map(self._chooser, choices), *self._boxed(leaves), *map(self._section, sections)]
@@ -369,7 +370,7 @@ class Inputs(Quiet):
         return boxes
 
     def _boxed(self, paths: Sequence[str]) -> list[Any]:
-        """Return boxes with the fields of a section, the optional ones in a collapsed panel if others are required."""
+        """Return boxes with a section's fields. Optional fields are in a collapsed panel if others are required."""
         optional = [path for path in paths if self._draft.optional(path)]
         if len(self._draft.leaves) <= _MANY or len(optional) == len(paths):
             optional = []
@@ -388,7 +389,7 @@ class Inputs(Quiet):
         return box
 
     def make_shown(self) -> None:
-        """Create the visible fields; fields of an unchosen alternative are created when it is chosen."""
+        """Create the visible fields. Fields of an alternative are created when the alternative is chosen."""
         for box, paths in self._places:
             fields = [self.fields[path] for path in paths if self.fields[path].made or self._draft.shown(path)]
             for field in fields:
@@ -399,11 +400,11 @@ class Inputs(Quiet):
 
     @property
     def boxes(self) -> list[Any]:
-        """The boxes of the fields that were made."""
+        """Return the boxes of the fields that exist."""
         return [field.box for field in self.fields.values() if field.made]
 
     def labels(self, problems: Sequence[Problem]) -> list[str]:
-        """Return the labels of the inputs, sections and choices that problems name."""
+        """Return the labels of the inputs, sections and choices that the problems name."""
         known = {field.leaf.wire: field.label for field in self.fields.values()}
         for section in self._draft.sections.values():
             undecided = [question_of(choice) for choice, group in self._draft.chosen.items() if group is None]
@@ -470,7 +471,7 @@ class Inputs(Quiet):
         self.sync(but=path)
 
     def show(self) -> None:
-        """Show the values of the draft."""
+        """Show the values of the draft in the inputs."""
         for path, field in self.fields.items():
             if field.made:
                 field.show(self._draft.given.get(path))
@@ -482,13 +483,13 @@ class Inputs(Quiet):
                 chooser.value = -1 if number is None else number
 
     def sync(self, *, but: str = "") -> None:
-        """Clear inputs whose values were removed from the draft, except the one being edited."""
+        """Clear the inputs whose values were removed from the draft, except the input that is being edited."""
         for path, field in self.fields.items():
             if field.filled and path != but and path not in self._draft.given:
                 field.show(None)
 
     def show_sections(self, problems: Sequence[Problem], *, attempted: bool) -> None:
-        """Show titles and problems of sections, and hide sections that were not chosen."""
+        """Show the titles and problems of sections, and hide the sections that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
             if section.path not in self._notes:  # nobody has opened this step

@@ -1,4 +1,4 @@
-"""Fill a form with many inputs from a person of the sandbox, or from a file."""
+"""Prefill a form with many inputs from a person of the sandbox, or from a file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,10 +21,10 @@ _FROM_FILE = "Fill in from a JSON file"
 
 
 class Filling(Quiet):
-    """Widgets that fill a form: a menu of the sandbox's people, and a button that reads a file.
+    """Widgets that prefill a form: a menu of the sandbox's people, and a button that reads a file.
 
     Args:
-        fill: Called with a function that returns the values; shows its error, or sets them.
+        fill: Function that is called with a function that returns the values. It sets the values, or shows the error.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Filling(Quiet):
         self._fill(lambda: self._of_person(key))
 
     def _of_person(self, key: str) -> Values:
-        """Return a user's values in the sandbox, with examples for required values that it does not store."""
+        """Return a user's values in the sandbox, with examples for required values that the sandbox does not store."""
         stored, request = self._sandbox.state(key), self._draft.operation.request
         names = [*GROUPS["Identity"], *GROUPS["Contact"]]
         known = {name: stored[name] for name in names if stored.get(name)}
@@ -79,7 +79,7 @@ class Filling(Quiet):
             self._fill(lambda: self._of_file(str(file["name"]), bytes(file["content"])))
 
     def _of_file(self, name: str, data: bytes) -> Values:
-        """Return the members of a file: the request as JSON, as `workbench users create --from` reads it."""
+        """Return the members in a file with a JSON request, in the format of `workbench users create --from`."""
         self.message.value = ""
         if len(data) > MAX_BODY:
             raise UsageError(f"{visible(name, 200)} is larger than {MAX_BODY:,} bytes")

@@ -1,4 +1,4 @@
-"""Form for one call: filled in by a person or from code, checked while typing, sent once."""
+"""Form for one call. A person or code fills in the form, which checks the values as they are typed and sends once."""
 
 import threading
 import warnings
@@ -50,10 +50,11 @@ _submitted: deque[weakref.ref["Form"]] = deque()
 
 
 class Form(Displayed):
-    """A form for one call. From code: `fill(…)`, `problems`, `value`, `submit()`, `close()`; notebooks show it as
-    widgets.
+    """A form for one call. From code, use `fill(…)`, `problems`, `value`, `submit()` and `close()`.
 
-    It consists of a `draft` with the values and a `view` with the widgets.
+    Notebooks show the form as widgets.
+
+    The form consists of a `draft` with the values and a `view` with the widgets.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Form(Displayed):
 
     @hide_arguments
     def fill(self, **values: object) -> "Form":
-        """Set values by the names of the operation's arguments, nested ones as mappings; None omits one.
+        """Set values by the names of the operation's arguments. Nested values are mappings; None omits a value.
 
         Raises:
             UsageError: The operation has no argument of that name.
@@ -145,11 +146,11 @@ class Form(Displayed):
 
     @property
     def snippets(self) -> Mapping[str, str]:
-        """The same call as "Python", "Terminal" command, "curl" and "Sequence step", private values masked."""
+        """Return the call as "Python", "Terminal" command, "curl" and "Sequence step", with private values masked."""
         return {name: self.view.snippets.text(name) for name in SNIPPETS}
 
     def put_in_cell(self) -> str:
-        """Insert the call as Python into a new cell below the current or next running one; return its text."""
+        """Insert the call as Python into a new cell below the current or next running cell; return its text."""
         return self.view.snippets.put_in_cell()
 
     def add_to_sequence(self) -> str:
@@ -158,14 +159,14 @@ class Form(Displayed):
         return self.view.snippets.add_to_sequence()
 
     def submit(self, *, typed: str | None = None) -> Any:
-        """Send the request, once, and return the answer. Afterwards all values are discarded and the inputs closed.
+        """Send the request once, and return the answer. Afterwards all values are discarded and the inputs are closed.
 
         Args:
             typed: The confirmation text of `asks`, required in production for a destructive call.
 
         Raises:
-            InvalidRequest: The form has problems, was not confirmed, or was sent before; nothing was sent.
-            WorkbenchError: Errors of the call.
+            InvalidRequest: The form has problems, was not confirmed, or was sent before. Nothing was sent.
+            WorkbenchError: The call failed.
         """
         with self._lock:  # a form runs one call at a time
             self._check_open()
@@ -191,13 +192,13 @@ class Form(Displayed):
         return answer
 
     def _last_entry(self, before: str | None = None) -> str | None:
-        """Return the journal id of the operation's last call, unless it equals `before`."""
+        """Return the journal id of the operation's last call; None if this id equals `before`."""
         journal = journal_of(self.api)
         entries = journal.list(operation=self.operation.name) if journal is not None and self.operation.effect else ()
         return entries[-1].id if entries and entries[-1].id != before else None
 
     def close(self) -> None:
-        """Discard all values and close every widget, including forms opened from the answer."""
+        """Discard all values and close all widgets, including the forms opened from the answer."""
         if self.state != "closed":
             for form in self.opened:
                 form.close()
@@ -205,7 +206,7 @@ class Form(Displayed):
 
     @property
     def html(self) -> str:
-        """The form or its answer as static HTML: for viewers without widgets, and for reopened notebooks."""
+        """The form or its answer as static HTML, for viewers without widgets and for reopened notebooks."""
         if self.state == "done":
             text = "<div>The form was sent. Answer:</div>" + rendering.html(self.answer)
         elif self.state == "unknown" and self.error is not None:
@@ -258,7 +259,7 @@ class Form(Displayed):
         self.when_done(done(self.operation.name, answer))
 
     def _make_earlier_static(self) -> None:
-        """Replace the widgets of the oldest submitted form by static HTML, unless a form below it is still open."""
+        """Replace the widgets of the oldest submitted form by static HTML, unless a form below is still open."""
         _submitted.append(weakref.ref(self))
         earlier = _submitted.popleft()() if len(_submitted) > MAX_LIVE else None
         if earlier is None or earlier.state == "closed":
@@ -269,7 +270,7 @@ class Form(Displayed):
             earlier.view.make_static(earlier.html)
 
     def open(self, name: str, values: Mapping[str, Any]) -> Any:
-        """Open a form for another operation, or the same one again, and return its widget."""
+        """Open a form for another operation, or for the same operation again, and return the form's widget."""
         form = Form(getattr(self.api, name), script=self.script, choices=self._choices)
         if values:
             form.fill(**values)
@@ -279,7 +280,7 @@ class Form(Displayed):
         return form.view.widget
 
     def _followed(self, what: str) -> None:
-        """Offer the record's next actions after a call of a form opened from the answer."""
+        """Offer the record's next actions after a call of a form that was opened from the answer."""
         if self.view.card is not None and self.state == "done":
             self.view.card.offer_steps(what)
         self.when_done(what)

@@ -29,13 +29,15 @@ class Offer:
 
     Args:
         do: The operation or control, or the list that contains the record.
-        takes: Each argument as `name`, or as `name=column` of the row; after a call, a path in the answer or request.
-        only: Each column with the values for which it is offered, such as `status=active,locked`; an unknown value is
-            allowed.
+        takes: Each argument as `name`, or as `name=column` of the row; after a call, the column is a path in the answer
+            or in the request.
+        only: Each column with the values for which the action is offered, such as `status=active,locked`. Unknown
+            values are allowed.
         extra: Further arguments of a control.
-        asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.
-        fills: Values that its form begins with in a sandbox.
-        card: Status of the example card that its form begins with in a sandbox.
+        asks: Arguments of a control that a person enters, each with its choices, or "money" or "text". They may be left
+            empty.
+        fills: Initial values of the form in a sandbox.
+        card: Status of the example card with which the form begins in a sandbox.
     """
 
     do: str
@@ -50,11 +52,11 @@ class Offer:
 
     @property
     def control(self) -> bool:
-        """Whether it is a sandbox control."""
+        """Whether the action is a sandbox control."""
         return self.do not in OPERATIONS and not self.opens
 
     def arguments(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the arguments for a row, or None if it is not offered."""
+        """Return the arguments for a row; None if the action is not offered for the row."""
         given = {argument: facts.get(fact) for argument, fact in self.takes.items()}
         fits = all(facts.get(fact) is None or str(facts[fact]) in values for fact, values in self.only.items())
         return given if fits and None not in given.values() else None
@@ -170,7 +172,7 @@ DONE: Mapping[str, str] = {
 
 
 def done(do: str, answer: object = None) -> str:
-    """Describe an action's result: `Purchase declined`."""
+    """Describe the result of an action: `Purchase declined`."""
     text = DONE.get(do) or f"{sentence(rendering.label(do))}: done"
     return text.format(status=rendering.label(str(getattr(answer, "status", None) or "sent")))
 
@@ -181,7 +183,7 @@ def of_tab(name: str, api: object) -> list[Offer]:
 
 
 def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
-    """Return the initial values of a form besides the values of its row; none for a real service."""
+    """Return the initial values of a form in addition to the values of its row; none for a real service."""
     sandbox = sandbox_of(api) if offer.fills and api.environment == "sandbox" else None
     if sandbox is None:
         return {}
@@ -190,13 +192,13 @@ def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return the actions of an opened row with their arguments; actions with unknown arguments are omitted."""
+    """Return the actions for an opened row, with their arguments. Actions with unknown arguments are omitted."""
     over = facts.get(_FINAL.get(name, "")) is not None
     return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
 
 
 def after_call(name: str, request: object, answer: object, api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return the next steps after a call, each with its arguments: the actions of the record it created or changed."""
+    """Return the next steps after a call: the actions for the record that it created or changed, with arguments."""
     if name not in AFTER:
         return []
     of, takes, known, first = AFTER[name]
@@ -222,7 +224,7 @@ def _with_arguments(
 
 
 def _now(of: str, key: str, api: object) -> dict[str, Any]:
-    """Return the present status of a record, if a sandbox knows it."""
+    """Return the current status of a record if a sandbox knows the record."""
     sandbox, status = sandbox_of(api), "application_status" if of == "users" else "status"
     if sandbox is None or of not in ("users", "transactions"):
         return {}

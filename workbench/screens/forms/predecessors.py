@@ -1,4 +1,4 @@
-"""Forms that a notebook replaced: a cell that runs again, or a name given to another form, closes the former."""
+"""Close the forms that a notebook replaced: a cell runs again, or the name of a form is assigned to another form."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from workbench.base.system.progress import notebook_shell
 
 @attrs.define(eq=False)
 class _Made:
-    """A form that a cell made."""
+    """A form that a cell created."""
 
     form: Any
     cell: str
@@ -22,7 +22,7 @@ _watched: list[Any] = []  # shells in which a hook is registered
 
 
 def replace_former(form: object) -> None:
-    """Close the forms that earlier runs of the running cell made, and assign this form to the cell."""
+    """Close the forms that earlier runs of the running cell created, and assign this form to the cell."""
     shell = notebook_shell()
     if shell is None:
         return
@@ -38,7 +38,7 @@ def replace_former(form: object) -> None:
 
 
 def _close_unnamed(shell: Any) -> None:
-    """Close the forms whose names were assigned to something else."""
+    """Close the forms whose names were assigned to another object."""
     named = {id(value) for name, value in shell.user_ns.items() if not name.startswith("_")}
     _close([form_call for form_call in _made if form_call.named and id(form_call.form) not in named])
     for form_call in _made:

@@ -1,4 +1,4 @@
-"""Write the call of a form as Python, terminal command, curl or sequence step, with private values masked."""
+"""Write a form's call as Python, terminal command, curl or sequence step, with private values masked."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ def python(draft: Draft) -> str:
 
 
 def terminal(draft: Draft, api: Any = None) -> str:
-    """Return the call as a command that acts on the session's service; see `note` for an embedded sandbox."""
+    """Return the call as a command for the session's service. For an embedded sandbox, see `note`."""
     values = {path: _masked(draft, path, draft.given[path]) for path in draft.leaves if path in draft.given}
     tokens = [calls.command(draft.operation, values)]
     own = own_address()
@@ -41,12 +41,15 @@ def terminal(draft: Draft, api: Any = None) -> str:
 
 
 def _url(api: object) -> str:
-    """Return the URL of the session's sandbox; empty without a served sandbox."""
+    """Return the URL of the session's sandbox; empty if the sandbox is not served."""
     return getattr(sandbox_of(api), "_url", "")
 
 
 def note(snippet: str, api: object) -> str:
-    """Return the steps by which a command or curl reaches the session's sandbox; empty for Python and real services."""
+    """Return the steps with which a command or curl reaches the session's sandbox.
+
+    Python and real services need no steps, so their note is empty.
+    """
     if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
         return ""
     if not (url := _url(api)):
@@ -97,10 +100,10 @@ SNIPPETS: Mapping[str, Callable[[Draft, Any], str]] = {
 
 
 class Script:
-    """A sequence built from forms: `script.sequence` holds their steps in order.
+    """A sequence built from forms. `script.sequence` holds the steps in order.
 
     Args:
-        called: Expression that refers to it, for messages.
+        called: Expression that refers to the script, for messages.
     """
 
     def __init__(self, name: str = "from-forms", *, called: str = "form.script") -> None:
@@ -126,11 +129,11 @@ class Script:
 
 
 class SnippetPanel:
-    """A collapsed panel below a form. A snippet is created when its tab opens, and updated while it is visible.
+    """A collapsed panel below a form. A snippet is created when its tab opens, and updated while the tab is visible.
 
     Args:
-        script: Script that "Add to sequence" extends.
-        guard: Runs the action of a button and shows errors.
+        script: Script to which "Add to sequence" adds the step.
+        guard: Function that runs a button's action and shows errors.
     """
 
     def __init__(self, draft: Draft, api: object, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
@@ -155,7 +158,7 @@ class SnippetPanel:
 
     @cached_property
     def _tab(self) -> Any:
-        """The snippets, which are made when the panel opens for the first time, with the buttons above them."""
+        """Return the snippets with the buttons above them. They are created when the panel first opens."""
         tab = ipywidgets.Tab([ipywidgets.HTML() for _ in SNIPPETS], titles=tuple(SNIPPETS), selected_index=0)
         tab.observe(lambda _: self._guard(self.refresh), "selected_index")
         put = button(
@@ -182,7 +185,7 @@ class SnippetPanel:
         return self._kept[name] if self._kept is not None else SNIPPETS[name](self._draft, self._api)
 
     def refresh(self) -> None:
-        """Update the visible snippet, if any."""
+        """Update the visible snippet."""
         if self.widget.selected_index is None:
             return
         index = self._tab.selected_index or 0
@@ -198,7 +201,7 @@ class SnippetPanel:
             self._add.disabled = True
 
     def put_in_cell(self) -> str:
-        """Insert the call as Python into a new cell below the current or next running one; return its text."""
+        """Insert the call as Python into a new cell below the current or next running cell; return its text."""
         text = self.text("Python")
         kernel = ipython_shell()
         if kernel is not None:
@@ -217,7 +220,7 @@ class SnippetPanel:
 def insert_button(text: str) -> str:
     """Return an HTML button with which JupyterLab inserts a cell below this one and writes the text into it.
 
-    JupyterLab executes the commands named by such a button. Only the page can change the notebook; the kernel can do it
+    JupyterLab executes the command that the button names. The page can change the notebook at any time, but the kernel
     only while a cell runs. The style sheet hides the button on other pages.
     """
     request = {"commands": ["notebook:insert-cell-below", "notebook:replace-selection"], "args": {"text": text}}

@@ -1,4 +1,4 @@
-"""Steps of a form with many inputs: one part at a time, with links to missing and wrong fields in all parts."""
+"""Steps of a form with many inputs. One step is shown at a time, with links to missing and wrong fields in all."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -13,10 +13,10 @@ from workbench.screens.forms.widgets import button, line, row
 
 
 class Steps:
-    """Widgets that show one step of the inputs at a time, and the problems of every step.
+    """Widgets that show one step of the inputs, and the problems of all steps.
 
     Args:
-        edited: Called after the step was changed; shows the problems of the fields that were left.
+        edited: Function that is called after the step changes, to show the problems of the fields in the previous step.
     """
 
     def __init__(self, draft: Draft, inputs: Inputs, edited: Callable[[], None]) -> None:
@@ -38,11 +38,11 @@ class Steps:
         self.widget = ipywidgets.Box([side, main]).add_class("wb-stepped")
 
     def open(self) -> None:
-        """Make the fields of the current step."""
+        """Create the fields of the current step."""
         self._inputs.steps[self.current].open()
 
     def go(self, number: int) -> None:
-        """Show a step; the fields of the previous step show their problems."""
+        """Show a step. The fields of the previous step show their problems."""
         for path in self._inputs.steps[self.current].paths:
             self._inputs.fields[path].touched |= self._draft.shown(path)
         self.current = max(0, min(number, len(self.tabs) - 1))
@@ -68,7 +68,7 @@ class Steps:
         return self._inputs.fields[target].input if isinstance(target, str) else self._inputs.choosers[target]
 
     def refresh(self, problems: Mapping[str, Sequence[Problem]]) -> None:
-        """Show the current step, and link the fields of each step that prevent sending.
+        """Show the current step, and link to the fields in each step that prevent sending.
 
         Args:
             problems: Problems by wire path.

@@ -1,4 +1,4 @@
-"""Widgets of a form: they show and edit a draft, and show the result of the call."""
+"""Widgets of a form, which show and edit a draft and show the result of the call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -44,8 +44,8 @@ class FormView(Quiet):
     """Widgets of a form.
 
     Args:
-        send: Called by the send button.
-        choices: Returns the values of an argument to pick from, by label.
+        send: Function that the send button calls.
+        choices: Function that returns the values of an argument to choose from, by label.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class FormView(Quiet):
         self.refresh()
 
     def _arrange(self) -> None:
-        """Show the parts of the form that were made, in their order."""
+        """Show the existing parts of the form, in their order."""
         below = [*self.ticks.values(), self.arming, self.summary, self.typed, self._sender]
         self._body.children = [*self._above, *(part for part in below if part is not None)]
 
@@ -116,7 +116,7 @@ class FormView(Quiet):
         return send_button.add_class("wb-live") if live else send_button
 
     def replace_button(self) -> None:
-        """Replace the send button, so that clicks queued for the old one have no effect."""
+        """Replace the send button, so that queued clicks on the old button have no effect."""
         old, self._sender.children = self._sender.children, (self._new_button(),)
         close_soon(old)
 
@@ -168,7 +168,7 @@ class FormView(Quiet):
             self.guard(edit)
 
     def guard(self, act: Callable[[], Any]) -> None:
-        """Run the action of a widget; show errors without private values."""
+        """Run the action of a widget. Show errors without private values."""
         self.error.value, self.entry = "", None
         try:
             act()
@@ -205,7 +205,7 @@ class FormView(Quiet):
                 return
 
     def show_error(self, error: WorkbenchError) -> None:
-        """Show an error, with the id of its journal entry, and the evidence of events if the outcome is unknown."""
+        """Show an error with its journal entry id. If the outcome is unknown, also show the evidence from events."""
         notes = [line("quiet", f"Journal: {self.entry}")] if self.entry else []
         journal = journal_of(self._api)
         if self.state == "unknown" and journal is not None and self.entry:
@@ -249,7 +249,7 @@ class FormView(Quiet):
         field.annotate(shown, meaning, [problem.message for problem in advice])
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
-        """Show the checkboxes for exceptions that would allow sending, and the checkboxes already ticked."""
+        """Show the checkboxes for exceptions that would allow sending, and the checkboxes that are already ticked."""
         rules = {problem.rule for problem in problems}
         partial = any(
             problem.rule == "required" and "address" in problem.path.lower() and "." in problem.path
@@ -299,7 +299,7 @@ class FormView(Quiet):
         self.button.disabled = self.state == "sending" or needs_arming
 
     def finish(self, state: State) -> None:
-        """Discard all values of draft and widgets, and close the inputs."""
+        """Discard all values of the draft and the widgets, and close the inputs."""
         self.error.value = ""
         self.snippets.finish()
         self.clear()
@@ -309,7 +309,7 @@ class FormView(Quiet):
         close_soon([*spent, *self.inputs.boxes])
 
     def clear(self) -> None:
-        """Discard every value."""
+        """Discard all values."""
         self.draft.clear()
         if self.state in ("open", "sending"):
             self.inputs.sync()
@@ -322,7 +322,7 @@ class FormView(Quiet):
         self._answer.children = (card.widget,)
 
     def make_static(self, text: str) -> None:
-        """Show HTML in place of all widgets."""
+        """Replace all widgets by static HTML."""
         if self.card is not None:
             self.card.hide_private()
         children = self.widget.children
@@ -331,7 +331,7 @@ class FormView(Quiet):
         close_soon(children[live:])
 
     def close(self) -> None:
-        """Discard every value and close every widget."""
+        """Discard all values and close all widgets."""
         self.clear()
         self.state = "closed"
         if self.card is not None:

@@ -1,4 +1,4 @@
-"""Shared parts of widgets: static HTML, closing, and small pieces of markup."""
+"""Shared parts of widgets: static HTML, closing of widgets, and small pieces of markup."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ Later = Callable[[float, Callable[[], None]], Any]
 
 
 def after(seconds: float, act: Callable[[], None]) -> Any:
-    """Schedule a call: on the running loop of a kernel, or in a thread."""
+    """Schedule a call on the kernel's running loop, or in a thread."""
     try:
         return asyncio.get_running_loop().call_later(seconds, act)
     except RuntimeError:
@@ -44,7 +44,7 @@ def after(seconds: float, act: Callable[[], None]) -> Any:
 
 
 class Displayed:
-    """Base of objects that a notebook shows as `widget`, and other output as `html` or repr.
+    """Base of objects that a notebook shows as `widget`. Elsewhere they are shown as `html` or repr.
 
     A reopened notebook has outputs but no widgets. Therefore static HTML is stored in a separate output, hidden by a
     style rule of the live widget.
@@ -55,16 +55,16 @@ class Displayed:
 
     @property
     def html(self) -> str:
-        """Current state as static HTML."""
+        """Return the current state as static HTML."""
         raise NotImplementedError
 
     @property
     def saved(self) -> str:
-        """HTML that a saved notebook contains."""
+        """Return the HTML that a saved notebook contains."""
         return self.html
 
     def update_static(self) -> None:
-        """Show the current state where no widget is live."""
+        """Show the current state as static HTML where no widget is live."""
         for shown in self._shown:
             shown.update(self._static(), raw=True)
 
@@ -99,26 +99,26 @@ def static_class(widget: Any) -> str:
 
 @cache
 def css(name: str, below: str) -> str:
-    """Return a style sheet of this package by name, with the design tokens, scoped to a selector."""
+    """Return a style sheet of this package by name. It includes the design tokens, and is scoped to a selector."""
     return variables(below) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(encoding="utf-8")
 
 
 class Frame(anywidget.AnyWidget):
-    """Style sheet of the widgets around it, and the part of a page that keeps their focus."""
+    """Style sheet for the widgets inside the frame, and page code that preserves their focus."""
 
     _esm = bundle(FOCUS, FOCUS.with_name("frame.js"))
     _css = css("forms/forms", ".wb-root")
 
 
 def root(*children: object, name: str, api: Any = None) -> Any:
-    """Return the outermost widget: frame and children."""
+    """Return the outermost widget: the frame with its children."""
     widget = ipywidgets.VBox().add_class("wb-root").add_class(name)
     widget.add_class(f"hides-{static_class(widget)}").children = (Frame(), *children)
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
 
 
 class Quiet:
-    """Base of objects that set widget values without triggering observers meant for changes by a person."""
+    """Base of objects that set widget values without triggering the observers for changes by a person."""
 
     setting = False
     """Whether code is setting values now."""
@@ -144,14 +144,14 @@ class Quiet:
 
 
 def what_went_wrong(error: Exception) -> str:
-    """Return the text to show for an error: an existing file, a missing folder, or an error of this package."""
+    """Return the text to show for an error, such as an existing file, a missing folder, or an error of this package."""
     if isinstance(error, WorkbenchError | OSError | ValueError):
         return visible(str(error), 600)
     return f"unexpected {type(error).__name__}: an internal error of the workbench"
 
 
 def close(*widgets: Any) -> None:
-    """Close widgets and their descendants, with the layout and style models of each."""
+    """Close widgets and their descendants, with the layout and style models of each widget."""
     for widget in widgets:
         for model in (getattr(widget, "layout", None), getattr(widget, "style", None), widget):
             if model is not None:
@@ -160,10 +160,10 @@ def close(*widgets: Any) -> None:
 
 
 def close_soon(widgets: Sequence[Any]) -> None:
-    """Close widgets: immediately outside a notebook, in a kernel once the browser has received them.
+    """Close widgets: immediately outside a notebook; in a kernel, after the browser has received the widgets.
 
-    A widget closed while its parent is still being sent leaves the parent without a view. Clear private values first;
-    they must not wait.
+    A widget closed while its parent is still being sent leaves the parent without a view. Clear private values first,
+    because they must not remain until then.
     """
     if ipython_shell() is None:
         close(*widgets)
@@ -172,11 +172,11 @@ def close_soon(widgets: Sequence[Any]) -> None:
 
 
 def in_order(widget: Any) -> Any:
-    """Return a widget whose events are processed in the order of the page, also while a cell runs.
+    """Return a widget whose events are processed in page order, even while a cell runs.
 
     JupyterLab sends the events of all widgets to one subshell, a kernel thread next to the one that runs cells.
-    ipykernel 7.4 instead routes the events of each widget to the thread that last sent something through it: a press
-    could overtake the edit before it, and send the former value.
+    ipykernel 7.4 instead routes the events of each widget to the thread that last sent something through it: a click on
+    a button could overtake the edit before it and send the old value.
     """
     release_from_thread(widget.comm)
     return widget
@@ -192,7 +192,7 @@ def button(text: str, act: Callable[[], Any], name: str = "", tooltip: str = "")
 
 
 def row(*children: object) -> Any:
-    """Return widgets side by side, wrapped where the page is narrow."""
+    """Return widgets side by side. They wrap if the page is narrow."""
     return ipywidgets.HBox(list(children)).add_class("wb-row-actions")
 
 
@@ -201,7 +201,7 @@ def line(kind: str, text: str) -> str:
 
     Args:
         kind: "problem", "advice", "ok", "words" (the readable value) or "quiet".
-        text: Text to show; escaped.
+        text: Text to show. It is escaped.
     """
     name, mark, role = _LINES[kind]
     return f'<div class="wb-{name}"{role}>{mark}<bdi>{escape(visible(text, 400))}</bdi></div>'

@@ -1,1 +1,1 @@
-"""The panel of a session: its lists, the overview, and the file that contains them."""
+"""The panel of a session, with its lists, its overview, and the file to which it can be written."""

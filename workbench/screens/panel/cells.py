@@ -1,4 +1,4 @@
-"""Rows of plain values in columns, with the record that each opens: from facts, columns or frames."""
+"""Rows of plain values in columns, with the record that each row opens. Rows come from facts, columns or frames."""
 
 import gc
 import re
@@ -22,7 +22,7 @@ MOST = 200_000
 
 @attrs.frozen
 class Column:
-    """A column: name, type of its values, and the kind of record that an id links to."""
+    """A column: its name, the type of its values, and the kind of record to which an id links."""
 
     name: str
     kind: str = "text"  # otherwise "id", "address", "money" (cents), "number", "time" or "status"
@@ -30,12 +30,12 @@ class Column:
 
     @property
     def label(self) -> str:
-        """Head of the column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
+        """Head of the column: "Amount" for `amount_cents`, "Card" for `card_id`, "ID" for `id`."""
         return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
 
 
 class Times(Sequence[datetime | None]):
-    """Times in UTC, stored as milliseconds since 1970 and converted when they are read."""
+    """Times in UTC. They are stored as milliseconds since 1970 and converted when they are read."""
 
     def __init__(self, stored: Sequence[int | None]) -> None:
         self.stored = stored
@@ -49,13 +49,13 @@ class Times(Sequence[datetime | None]):
 
 
 def milliseconds(at: datetime) -> int:
-    """Return a time in milliseconds since 1970; without a time zone it is UTC."""
+    """Return a time in milliseconds since 1970. A time without a time zone is in UTC."""
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Pause the garbage collector, which would scan all rows repeatedly while many are made."""
+    """Pause the garbage collector, which would otherwise scan all rows repeatedly while many rows are created."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -66,12 +66,12 @@ def uncollected() -> Iterator[None]:
 
 
 def stored_cells(cells: Sequence[Any]) -> Any:
-    """Return the cells of a column as they are stored: times in milliseconds."""
+    """Return the cells of a column in their stored form, with times in milliseconds."""
     return cells.stored if isinstance(cells, Times) else cells
 
 
 class StoredRecords(Sequence[StoredRecord]):
-    """Records of the sandbox by their ids, each read when its row is opened."""
+    """Records of the sandbox by id. A record is read when its row is opened."""
 
     def __init__(self, sandbox: Any, ids: Sequence[str]) -> None:
         self._sandbox, self._ids = sandbox, ids
@@ -86,7 +86,7 @@ class StoredRecords(Sequence[StoredRecord]):
 
 @attrs.define(kw_only=True, slots=False, eq=False)
 class Rows:
-    """Rows of plain values in columns, with the id and the record of each."""
+    """Rows of plain values in columns, with each row's id and record."""
 
     columns: tuple[Column, ...]
     cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
@@ -103,7 +103,7 @@ class Rows:
     """Positions of rows that were changed or added in place."""
 
     def put(self, ids: Sequence[str], cells: Iterable[Sequence[Any]]) -> None:
-        """Change rows with known ids in place, and append new ones.
+        """Change rows with known ids in place, and append rows with new ids.
 
         Args:
             cells: The values of these rows in each column.
@@ -118,28 +118,28 @@ class Rows:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """The position of each row by its id."""
+        """Return the position of each row by id."""
         return {key: number for number, key in enumerate(self.ids)}
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """Positions of the rows in the order in which they are shown."""
+        """Return the positions of the rows in display order."""
         rows = range(len(self.ids))
         return sorted(rows, key=stored_cells(self.column(self.newest)).__getitem__)[::-1] if self.newest else rows
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
-        """The values of each row, in the order in which they are shown."""
+        """Return the values of each row in display order."""
         return [tuple(column[number] for column in self.cells) for number in self.order]
 
     def only(self, numbers: Sequence[int]) -> "Rows":
-        """Return the rows at some positions, in their order, without their records."""
+        """Return the rows at some positions, in the order of the positions, without their records."""
         cells = tuple([column[number] for number in numbers] for column in self.cells)
         ids = [self.ids[number] for number in numbers]
         return attrs.evolve(self, cells=cells, ids=ids, things=(), newest="", frame=None)
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return the values of a column; None for each row without such a column."""
+        """Return the values of a column; a column that does not exist has None in each row."""
         names = [column.name for column in self.columns]
         return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
 
@@ -165,10 +165,11 @@ def rows_of(
     newest: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Return rows, newest first; columns without any value are omitted.
+    """Return rows, newest first. Columns without any value are omitted.
 
     Args:
-        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for the label of the record itself.
+        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for the label of the row's own
+            record.
     """
     known, called = list(entries), names or {}
     if newest:
@@ -188,7 +189,7 @@ def rows_of_cells(
     names: Mapping[str, str],
     notes: tuple[str, ...] = (),
 ) -> Rows:
-    """Return rows from the cells of each column, like `rows_of`."""
+    """Return rows, as `rows_of` does, from the cells of each column."""
     kept, values = [], []
     for name, _, rest in (part.partition(":") for part in columns.split()):
         kind, _, to = rest.partition(">")
@@ -211,7 +212,7 @@ def cells_of_frame(frame: Any) -> dict[str, list[Any]]:
 
 
 def _is_period(column: Any) -> bool:
-    """Whether a column holds days, by which periods are named."""
+    """Return whether a column holds the days after which periods are named."""
     if column.dtype.kind != "M" or column.dt.tz is not None:
         return False
     days = column.dropna()
@@ -219,7 +220,7 @@ def _is_period(column: Any) -> bool:
 
 
 def rows_of_frame(frame: Any) -> Rows:
-    """Return a frame as rows, with cents as money and typed times, numbers and statuses."""
+    """Return a frame as rows, with cents as money, and with typed times, numbers and statuses."""
     columns = []
     for name in map(str, frame.columns):
         dtype = str(frame[name].dtype).lower()

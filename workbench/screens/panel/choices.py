@@ -1,4 +1,4 @@
-"""Known values of arguments, which forms offer."""
+"""Known values of arguments, which forms offer as choices."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ _MOST = 1_000  # maximum number of choices for an argument, newest first
 def choices(api: object, member: str) -> dict[str, Any]:
     """Return the known values of an argument, newest first, by label: "J. M., approved (00faad0d)".
 
-    They come from the sandbox, the journal and the inbox; nothing is sent to the service.
+    The values come from the sandbox, the journal and the inbox. Nothing is sent to the service.
     """
     try:
         if member in ("token", "chain_id"):
@@ -48,7 +48,7 @@ def choices(api: object, member: str) -> dict[str, Any]:
 
 
 def _words(data: Rows, number: int, place: int) -> str:
-    """Return a cell in few words."""
+    """Return a cell as a short text."""
     value, column = data.cells[place][number], data.columns[place]
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")

@@ -1,4 +1,4 @@
-"""Details of a record in the panel: fields, timeline, related items and available actions."""
+"""Details of a record in the panel: its fields, timeline, related items and available actions."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -28,8 +28,9 @@ _CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled
 
 
 def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
-    """Return the fields of a record as plain values, private ones masked or revealed; None if its row shows
-    everything.
+    """Return the fields of a record as plain values, with private values masked or revealed.
+
+    The result is None if the record's row shows all of its fields.
     """
     if isinstance(thing, StoredRecord):
         return plain(dict(_readable(dict(thing) if reveal else thing.shown())))
@@ -60,7 +61,7 @@ def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def related(api: object, key: str) -> dict[str, Any]:
-    """Return the timeline of an id, and its newest events, deliveries and requests."""
+    """Return the timeline of an id, with its newest events, deliveries and requests."""
     known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
     caused = (
@@ -104,7 +105,7 @@ _HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "c
 
 
 def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock if there is one.
+    """Yield the history of a transaction or application, oldest first, on the sandbox's clock if there is one.
 
     A title is `Posted (settle)`, or `updated: approved (review)`.
     """
@@ -140,7 +141,7 @@ _STATES: Mapping[str, tuple[Kind, str]] = {
 
 
 def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
-    """Return the state diagram of a record as an element that the page draws; None if it has no states."""
+    """Return the state diagram of a record, which the page draws; None if the record has no states."""
     if name not in _STATES:
         return None
     kind, column = _STATES[name]
@@ -148,7 +149,7 @@ def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
 
 
 def svg(text: str) -> list[Any]:
-    """Return an image made by the workbench as an element that the page draws."""
+    """Return an image created by the workbench, which the page draws."""
     return _svg(ET.fromstring(text))  # noqa: S314
 
 

@@ -1,4 +1,4 @@
-"""Explanation of a number in the panel: postings or rows, events and requests, which add up exactly to it."""
+"""Explanation of a number in the panel: the postings or rows, events and requests that add up exactly to the number."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +26,13 @@ APPROVED = "approved"
 
 @attrs.frozen(kw_only=True)
 class Number:
-    """A number in the panel: the sum of a list's column, over one row or the filtered rows.
+    """A number in the panel, which is the sum of a list's column over one row or over the filtered rows.
 
     Args:
         of: Name of the list.
-        column: Column, COUNT or APPROVED.
+        column: Name of the column, or COUNT or APPROVED.
         key: Id of the row.
-        ids: Ids of the rows, if there is no single one; by default all.
+        ids: Ids of the rows, if `key` is not given. The default is all rows.
     """
 
     of: str
@@ -41,10 +41,10 @@ class Number:
     ids: Sequence[str] | None = None
 
     def rows(self, api: object, lists: Mapping[str, Callable[[], Listing]]) -> Rows:
-        """Return the rows behind the number; their contributions add up to it.
+        """Return the rows behind the number. Their contributions add up to the number.
 
         Args:
-            lists: Functions that return the list of the number and the transactions.
+            lists: Functions that return the number's list and the list of transactions.
         """
         listing, numbers = self._contributing(lists)
         data = listing.data
@@ -98,7 +98,7 @@ class Number:
 def _table(
     api: object, listing: Listing, numbers: Sequence[int], values: Sequence[object] | int, dtype: str | None
 ) -> "pd.DataFrame":
-    """Return the rows with their contributions; of transactions with postings, events and requests."""
+    """Return the rows with their contributions. For transactions, return postings, events and requests."""
     import pandas as pd
 
     from workbench.analysis.reports.explanations import with_events

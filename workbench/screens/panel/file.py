@@ -1,4 +1,4 @@
-"""Standalone HTML file whose rows sort, filter and open without a kernel, server or network."""
+"""Standalone HTML file. Its rows sort, filter and open without a kernel, server or network."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -37,20 +37,20 @@ def to_file(
     """Write a frame to a .csv, .xlsx or .parquet file; or a frame, chart, panel or run to an .html file.
 
     Values and column names are the same in each format: a column `net_cents` holds cents. If the unit of a renamed
-    column is unknown, its head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
+    column is unknown, the column head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
     `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable only by its owner.
 
-    An HTML file needs no server, kernel or network: its rows sort, filter and open in a browser.
+    An HTML file needs no server, kernel or network. Its rows sort, filter and open in a browser.
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
-    each frame, tables with totals and charts (.xlsx), and definitions. Only there amounts in cents are written in the
-    main unit of their currency, as the heads say: `Net (USD)`. The same frames make the same bytes.
+    each frame, tables with totals and charts (.xlsx), and definitions. Only in these files are amounts in cents written
+    in the main unit of their currency, as the column heads say: `Net (USD)`. The same frames produce the same bytes.
 
     Args:
-        of: Object to write. A panel is written with the lists that were read.
+        of: Object to write. For a panel, the lists that were read are written.
         path: The file to write. Its extension selects the format.
-        overwrite: Replace the file if it exists.
-        tz: In XLSX files, the time zone of times.
+        overwrite: Whether to replace the file if it exists.
+        tz: Time zone of times in XLSX files.
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -94,7 +94,7 @@ def _frame_of(of: Any) -> "pd.DataFrame":
 
 
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
-    """Return the page of a frame, below its chart if it has a chart."""
+    """Return the page of a frame. If the frame has a chart, the chart is above the frame."""
     facts = frame.attrs
     name = "rows" if hasattr(of, "sequence") else str(facts.get("kind") or "rows")
     title, lead = getattr(getattr(of, "sequence", None), "name", name), ""
@@ -120,17 +120,17 @@ def document(
     notes: Iterable[str] = (),
     every: int = 0,
 ) -> str:
-    """Return lists as an HTML page that sorts, filters and opens rows; without JavaScript it shows the first rows.
+    """Return lists as an HTML page that sorts, filters and opens rows. Without JavaScript it shows the first rows.
 
     Args:
         title: Title of the page.
-        lists: Lists to show; those without rows are omitted.
-        lead: HTML above the lists, with the title; external text in it must be escaped.
-        overview: Tasks for people, tiles and charts; without them, the page begins with the first list.
+        lists: Lists to show. Lists without rows are omitted.
+        lead: HTML above the lists, including the title. External text in the HTML must be escaped.
+        overview: Tasks for people, tiles and charts. Without an overview, the page begins with the first list.
         about: Values for the head: `environment`, `host`, `key`, `tenant`.
         at: Time of the data; if omitted, the page shows when it was written.
         notes: Sentences above the lists.
-        every: Seconds after which the page reloads itself; 0 for never.
+        every: Interval in seconds at which the page reloads itself; 0 for never.
     """
     title, given = visible(title, 200), list(lists)
     shown = [listing for listing in given if listing.data.ids] or given[:1]

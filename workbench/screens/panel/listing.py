@@ -1,4 +1,4 @@
-"""A list of the panel, and its rows as a page holds them: the page filters, sorts, groups and sums them."""
+"""A list of the panel, and its rows as a page holds them. The page filters, sorts, groups and sums the rows."""
 
 from array import array
 from base64 import b64encode
@@ -30,11 +30,11 @@ _SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with th
 
 
 class Listing:
-    """A list of rows. From code: `data`, `ids`, `frame()`, `to_file(path)`.
+    """A list of rows. From code, use `data`, `ids`, `frame()` and `to_file(path)`.
 
     Args:
         name: Name of the list.
-        load: Reads the rows.
+        load: Function that reads the rows.
     """
 
     def __init__(self, name: str, load: Callable[[], Rows]) -> None:
@@ -46,7 +46,7 @@ class Listing:
 
     @property
     def data(self) -> Rows:
-        """All rows, read on first use."""
+        """Return all rows, which are read on first use."""
         return self.read() if self._data is None else self._data
 
     @property
@@ -56,14 +56,14 @@ class Listing:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the rows, in the order in which they are shown."""
+        """Return the ids of the rows in display order."""
         return [self.data.ids[number] for number in self.data.order]
 
     def __len__(self) -> int:
         return len(self.data.ids)
 
     def read(self) -> Rows:
-        """Read the rows again and return them; earlier rows may be changed in place."""
+        """Read the rows again and return them. Existing rows may be changed in place."""
         with uncollected():
             data = self._load()
         if data is not self._data:
@@ -72,7 +72,7 @@ class Listing:
 
     @property
     def mark(self) -> list[int]:
-        """Mark of a page that received all rows: the number of the reading, of changes in place, and of rows."""
+        """Version of the rows that a page received: the number of the read, of changes in place, and of rows."""
         data = self.data
         return [self._version, data.log.number, len(data.ids)]
 
@@ -98,17 +98,17 @@ class Listing:
         return to_file(self.frame(numbers), path, overwrite=overwrite)
 
     def columns(self, part: int = 0) -> dict[str, Any]:
-        """Return the rows for a page, in packed columns; of a long list one part, the newest first."""
+        """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
         data, mark = self.data, self.mark
         self._sent = mark, data
         return packed(self.name, data, part) | {"mark": mark}
 
     def first(self) -> dict[str, Any]:
-        """Return the first rows for a page that waits for the rest."""
+        """Return the first rows, for a page that waits for all rows."""
         return packed(self.name, self.data, limit=FIRST) | {"mark": None, "partial": True}
 
     def rows_since(self, mark: Any) -> dict[str, Any]:
-        """Return the changes since a page received these rows; all rows if most of them changed."""
+        """Return the changes since a page received its rows, or all rows if most rows changed."""
         data, now, former, changed = self.data, self.mark, self._rows_of(mark), None
         if former is not None and len(data.ids) <= MOST:
             changed = changes(former, data) if former is not data else changes_in_place(data, *mark[1:])
@@ -118,7 +118,7 @@ class Listing:
         return {**changed, "list": self.name, "mark": now}
 
     def _rows_of(self, mark: Any) -> Rows | None:
-        """Return the rows that a page with a mark has; None if they are unknown."""
+        """Return the rows that a page with a version has; None if these rows are no longer known."""
         if isinstance(mark, list) and mark[:1] == [self._version]:
             return self.data
         if self._sent is None or self._sent[0] != mark or self._sent[1].log.number != mark[1]:
@@ -126,7 +126,7 @@ class Listing:
         return self._sent[1]
 
     def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:
-        """Translate a page's row positions to current positions; removed rows are omitted.
+        """Translate a page's row positions to current positions. Removed rows are omitted.
 
         Raises:
             UsageError: The page has rows from another read.
@@ -140,13 +140,13 @@ class Listing:
 
 
 def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
-    """Return rows in columns: the distinct values of a column, and each row's index among them.
+    """Return rows as dictionary-encoded columns: a column's distinct values, and each row's index into them.
 
-    A column whose values are mostly different has one value for each row.
+    A column of mostly distinct values is not encoded, and has one value for each row.
 
     Args:
-        part: Number of the part of a long list; the first has the newest rows.
-        limit: Rows of a part; None for one part.
+        part: Index of the part of a long list. The first part has the newest rows.
+        limit: Maximum number of rows in a part; None returns all rows in one part.
     """
     total = len(data.ids)
     most = limit or max(total, 1)
@@ -175,10 +175,10 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
 
 
 def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> dict[str, Any]:
-    """Return a column for a page: its values, the display of statuses and ids, and the value of each row.
+    """Return a column for a page: its distinct values, how statuses and ids appear, and each row's index or value.
 
     Args:
-        quick: Leave it to the page to count integers, times and ids of records, which are mostly different.
+        quick: Whether the page counts integers, times and record ids, because their values are mostly distinct.
     """
     cells, kind = stored_cells(cells), column.kind
     counted = not quick or not (
@@ -208,7 +208,7 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
 
 
 def _counted(cells: Sequence[Any]) -> tuple[Sequence[int], list[Any]]:
-    """Return the position of each cell among the distinct values, and these values."""
+    """Return each cell's index among the distinct values, and the distinct values."""
     known = defaultdict[Any, int](count().__next__)
     try:
         return array("I", map(known.__getitem__, cells)), [*known]
@@ -217,7 +217,7 @@ def _counted(cells: Sequence[Any]) -> tuple[Sequence[int], list[Any]]:
 
 
 def _stored(values: list[Any], kind: str) -> list[Any]:
-    """Return values as a page stores them."""
+    """Return values in the form that a page stores."""
     types = {*map(type, values)} - {type(None)}
     if types == {str}:
         texts = [value for value in values if value is not None]
@@ -231,7 +231,7 @@ def _stored(values: list[Any], kind: str) -> list[Any]:
 
 
 def stored(value: Any, kind: str) -> Any:
-    """Return a value as a page stores it: a number, a time in milliseconds, or a text."""
+    """Return a value in the form that a page stores: a number, a time in milliseconds, or a text."""
     if value is None or value == "":
         return None
     if isinstance(value, datetime):
@@ -242,11 +242,11 @@ def stored(value: Any, kind: str) -> Any:
 
 
 def changes_in_place(data: Rows, number: int, count: int) -> dict[str, Any]:
-    """Return the changes made to rows in place, in the format of `changes`.
+    """Return the changes that were made to rows in place, in the format of `changes`.
 
     Args:
-        number: Number of changes that were made before.
-        count: Number of rows before.
+        number: Number of changes that the page already has.
+        count: Number of rows that the page already has.
     """
     at = sorted(data.log.since(number))
     gone, new = [place for place in at if place < count], [place >= count for place in at]
@@ -254,12 +254,13 @@ def changes_in_place(data: Rows, number: int, count: int) -> dict[str, Any]:
 
 
 def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
-    """Return the changes that turn rows into later ones; None if their columns, their order or the labels of ids
-    differ.
+    """Return the changes that turn earlier rows into later rows.
+
+    The result is None if the columns, their order or the labels of ids differ.
 
     Returns:
-        `gone` are positions before, of rows that were removed or changed; `at` are positions after, of rows that were
-        added or changed, and `rows` these rows.
+        `gone` lists the earlier positions of rows that were removed or changed. `at` lists the later positions of rows
+        that were added or changed, and `rows` has these rows.
     """
     if before.columns != after.columns or not _same_labels(before, after):
         return None
@@ -282,7 +283,7 @@ def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
 
 
 def _same_labels(before: Rows, after: Rows) -> bool:
-    """Whether the ids of rows before have the same labels in later rows."""
+    """Return whether the ids in the earlier rows have the same labels in the later rows."""
     if before.names == after.names:
         return True
     former, later = before.names, after.names
@@ -292,12 +293,12 @@ def _same_labels(before: Rows, after: Rows) -> bool:
 
 
 def currency(code: object) -> str:
-    """Return a currency code, by default USD."""
+    """Return a currency code; the default is USD."""
     return str(code or "USD").upper()
 
 
 def plain(value: object) -> str:
-    """Return the text by which a value is searched and compared."""
+    """Return the text with which a value is searched and compared."""
     if isinstance(value, datetime):
         return f"{str(value.astimezone(UTC))[:19]} UTC"
     if isinstance(value, bool):
@@ -321,7 +322,7 @@ def static_table(listing: Listing, most: int) -> str:
 
 
 def text(data: Rows, number: int, place: int) -> str:
-    """Return a cell as a person reads it."""
+    """Return a cell as people read it."""
     value, column = data.cells[place][number], data.columns[place]
     if value is None or value == "":
         return ""

@@ -1,4 +1,4 @@
-"""Lists of the data that a session can see: rows of plain values, and the record that each row opens. Read-only."""
+"""Lists of the data that a session can read. They hold rows of plain values, and the record that each row opens."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -41,10 +41,10 @@ LINKED: Mapping[str, Mapping[str, str]] = {
 
 
 def _facts(x: object, members: str) -> dict[str, Any]:
-    """Return members of a record or mapping by column name; stored times become datetimes and enum members text.
+    """Return members of a record or mapping by column name. Stored times become datetimes, and enum members text.
 
     Args:
-        members: Each as `name`, or as `column=path.of.the.member`.
+        members: Names of the members, each as `name` or `column=path.of.the.member`.
     """
     facts = {}
     for column, _, path in (part.partition("=") for part in members.split()):
@@ -67,7 +67,7 @@ def records(api: object, kind: str) -> list[Any]:
 
 
 def received(api: object) -> list[Any]:
-    """Return the received events, each with its time of arrival, by the clock of the sandbox if known."""
+    """Return the received events with arrival times, on the sandbox's clock if known."""
     inbox = getattr(api, "inbox", None)
     if inbox is None:
         return []
@@ -76,12 +76,12 @@ def received(api: object) -> list[Any]:
 
 
 def _seen(api: object, *sources: Iterable[Found]) -> list[Found]:
-    """Return facts about records from the journal and events; none for a sandbox, which lists its current records."""
+    """Return facts about records from the journal and events; none for a sandbox, which lists current records."""
     return [] if sandbox_of(api) is not None else [fact for source in sources for fact in source]
 
 
 def entries(api: Any, *operations: str) -> list[Any]:
-    """Return the journal's calls with an effect, oldest first; with `operations` only their completed calls."""
+    """Return the journal's calls with an effect, oldest first. With `operations`, return only their completed calls."""
     calls = list(journal_of(api) or ())
     return (
         [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls
@@ -98,7 +98,7 @@ _LABELED = {
 
 
 class Labels:
-    """Masked labels of the sandbox's cards, people and companies, by id; changed labels are read again."""
+    """Masked labels of the sandbox's cards, people and companies by id. Changed labels are read again."""
 
     def __init__(self, api: object) -> None:
         self.of: dict[str, str] = {}
@@ -118,7 +118,7 @@ class Labels:
 
 
 def _labels(members: str, parts: list[list[Any]]) -> Iterator[str]:
-    """Yield the label of each record, masked where its members are private."""
+    """Yield the label of each record, masked if its members are private."""
     texts = {name: list(set(column)) for name, column in zip(members.split()[1:], parts, strict=True)}
     masked = {name: dict(zip(texts[name], shown, strict=True)) for name, shown in StoredRecord(texts).shown().items()}
     for values in zip(*parts, strict=True):
@@ -127,14 +127,14 @@ def _labels(members: str, parts: list[list[Any]]) -> Iterator[str]:
 
 
 def names(api: object) -> dict[str, str]:
-    """Return masked labels of the sandbox's cards, people and companies, by id."""
+    """Return masked labels of the sandbox's cards, people and companies by id."""
     labels = Labels(api)
     labels.read()
     return labels.of
 
 
 def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the tokens of the stored contracts (description, address, chain), or only the chains."""
+    """Yield the tokens of the stored contracts (description, address, chain), or only their chains."""
     for record in records(api, "contract"):
         chain = str(chains.chain_of(record["chain_id"]))
         for token in record["tokens"]:
@@ -144,12 +144,12 @@ def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
 
 
 def iso(value: object) -> str | None:
-    """Return a time in UTC in the format that the page parses; None for anything else."""
+    """Return a time in UTC in the format that the page parses; None for any other value."""
     return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
 
 
 def mentions(value: object, key: str) -> bool:
-    """Whether a record, mapping or list contains a text."""
+    """Return whether a record, mapping or list contains a text."""
     if walk.is_record(value):
         return any(mentions(getattr(value, member.name), key) for member in walk.members(type(value)))
     if isinstance(value, Mapping):
@@ -160,7 +160,7 @@ def mentions(value: object, key: str) -> bool:
 
 
 def now(api: object) -> datetime:
-    """Return the time of the sandbox, or the system time without one."""
+    """Return the time of the sandbox; without a sandbox, return the system time."""
     sandbox = sandbox_of(api)
     moment: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
     return moment
@@ -175,10 +175,10 @@ _MADE_OF = {
 
 
 def stamp(api: object, name: str = "") -> tuple[Any, ...]:
-    """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads.
+    """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read.
 
     Args:
-        name: A list; the value then need not change unless its rows do.
+        name: Name of a list. The value then needs to change only if the rows of the list change.
     """
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
     if sandbox is not None and name in _MADE_OF:
@@ -190,13 +190,13 @@ def stamp(api: object, name: str = "") -> tuple[Any, ...]:
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
-    """Return the data about an object in each record, call or event: members as in `_facts`, with an `id`.
+    """Return the data about an object in each record, call or event, as members in the form of `_facts` with an `id`.
 
     Objects without an id are skipped.
 
     Args:
         thing: Path of the object within the record; default: the record itself.
-        more: Further values.
+        more: Further members.
     """
     facts = [
         ({**more, **_facts(item, members)}, _facts(item, f"of={thing}")["of"] if thing else item) for item in objects
@@ -220,7 +220,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
 
 
 def health(api: object) -> Rows:
-    """Return the troubles of a session by cause, most urgent first, each with its fix."""
+    """Return the problems of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
         return rows_of("", (), "Only a session has a health; this is a client.")
     state = api.health()
@@ -261,7 +261,7 @@ def contracts(api: Any) -> Rows:
 
 
 def credit_of(token: Any, percent: object) -> int | None:
-    """Return the cents that a percentage of a token is worth: balance × exchange rate × percentage."""
+    """Return the credit in cents that a percentage of a token backs: balance × exchange rate × percentage."""
     try:
         return int(Decimal(token.balance) * Decimal(str(token.exchange_rate)) * Decimal(str(percent)))
     except (AttributeError, ArithmeticError, TypeError, ValueError):
@@ -269,7 +269,7 @@ def credit_of(token: Any, percent: object) -> int | None:
 
 
 def users(api: object) -> Rows:
-    """Return the known users and owners: from the sandbox, the journal, and events. Names are masked."""
+    """Return the known users and owners, from the sandbox, the journal and events. Names are masked."""
     people = [*records(api, "owner"), *records(api, "user")]
     stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
     members = "id=answer.id application_status=answer.applicationStatus external_id=answer.externalId updated=started"
@@ -282,7 +282,7 @@ def users(api: object) -> Rows:
 
 
 def companies(api: object) -> Rows:
-    """Return the companies of the sandbox; the service has no list of companies."""
+    """Return the companies of the sandbox. The service has no list of companies."""
     company_rows = (
         (
             record["id"],
@@ -296,7 +296,7 @@ def companies(api: object) -> Rows:
 
 
 def cards(api: object) -> Rows:
-    """Return the known cards: from the sandbox, or from transactions."""
+    """Return the known cards, from the sandbox or from transactions."""
     members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
     stored = _known(records(api, "card"), members)
     bodies = (event.event.body for event in received(api))
@@ -318,7 +318,8 @@ _TRANSACTION = (
 class Transactions:
     """Reader of the sandbox's stored transactions, or of a real service's transactions from events.
 
-    For a sandbox only changed transactions are read again, into the rows returned before.
+    For a sandbox, only changed transactions are read again. They replace the values in the rows that were returned
+    before.
     """
 
     def __init__(self, api: object) -> None:
@@ -351,7 +352,7 @@ def transactions(api: object) -> Rows:
 
 
 def _of_events(api: object) -> Rows:
-    """Return the transactions known from events."""
+    """Return the transactions that are known from events."""
     from workbench.analysis.reports.history import history
 
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
@@ -386,7 +387,7 @@ def _of_books(columns: Iterable[list[Any]]) -> dict[str, Any]:
 
 
 def payment_accounts(api: object) -> Rows:
-    """Return the known payment accounts, created or deleted; the service has no list of accounts."""
+    """Return the known payment accounts, created or deleted. The service has no list of payment accounts."""
     members = "id nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
     stored = _known(records(api, "payment_account"), members)
     members = "id=answer.id nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
@@ -403,7 +404,7 @@ def payment_accounts(api: object) -> Rows:
 
 
 def disputes(api: object) -> Rows:
-    """Return the known disputes; `posted_cents` is the posted amount of the transaction."""
+    """Return the known disputes. `posted_cents` is the posted amount of the disputed transaction."""
     members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
     stored, sandbox = _known(records(api, "dispute"), members), sandbox_of(api)
     disputed = {facts["transaction_id"] for _, facts, _ in stored}
@@ -431,7 +432,7 @@ _KINDS = {
 
 
 def rewards(api: Any, users: Iterable[str]) -> Rows:
-    """Return the rewards activity of users, all reachable pages, with its frame."""
+    """Return the rewards activity of users from all reachable pages, with its frame."""
     from workbench.analysis.rewards.reading import fetch
 
     frame = fetch(api, list(users), progress=False).frame()
@@ -494,7 +495,7 @@ def requests(api: object) -> Rows:
 
 
 def evidence_of(api: Any) -> dict[str, Any]:
-    """Return the evidence on the journal's calls with an unknown outcome, by id."""
+    """Return the evidence, by id, on the journal's calls with an unknown outcome."""
     journal = journal_of(api)
     if journal is None or not (unknown := journal.unknown()):
         return {}

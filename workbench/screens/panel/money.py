@@ -1,4 +1,4 @@
-"""The money of a session for the overview: its transactions as numbers, and the movements of their money."""
+"""The money of a session for the overview: its transactions as numbers, and the times of their money movements."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _CENTS = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents")
 
 
 class _WithEvents:
-    """Transactions of a sandbox that have events, as the source of a history."""
+    """Transactions of a sandbox that have events, as a source for a history."""
 
     def __init__(self, sandbox: Any, events: list[Any], ids: Sequence[str]) -> None:
         self._sandbox, self._events, self._ids = sandbox, events, ids
@@ -46,9 +46,9 @@ class _WithEvents:
 
 
 class Money:
-    """Transactions of a session, and the facts of transactions with events; only changed ones are read again.
+    """Transactions of a session, and the facts of transactions with events. Only changed transactions are read again.
 
-    A stored transaction without events was settled at its posting, and refunded between then and now.
+    A stored transaction without events counts as settled at its posting time, and as refunded at an unknown time since.
     """
 
     def __init__(self, api: object) -> None:
@@ -61,7 +61,7 @@ class Money:
         """Currencies of the transactions, the most frequent first."""
 
     def read(self) -> None:
-        """Read the transactions, or the changes since the last read."""
+        """Read the transactions, or only the changes since the last read."""
         sandbox, is_all = sandbox_of(self._api), True
         if sandbox is None:
             past = history(getattr(self._api, "inbox", None) or [])
@@ -94,13 +94,13 @@ class Money:
 
     @property
     def _known(self) -> dict[str, int]:
-        """The position of each transaction by id."""
+        """Return the position of each transaction by id."""
         if not self._positions:
             self._positions = dict(zip(self._ids, count()))
         return self._positions
 
     def _moved(self, sandbox: Any) -> set[str]:
-        """Return the ids of a sandbox's transactions with events or refunds, and read their facts."""
+        """Read the facts of a sandbox's transactions with events or refunds; return the ids of these transactions."""
         events = [event for event in sandbox.events() if event.payload["resource"] == "transaction"]
         refunds = (request.path for request in sandbox.requests() if request.operation == "simulate_refund")
         ids = {event.payload["body"]["id"] for event in events} | {str(path).split("/")[-2] for path in refunds}
@@ -109,7 +109,7 @@ class Money:
         return moved
 
     def part(self, currency: str, now: datetime) -> "Part":
-        """Return the numbers of a currency."""
+        """Return the transactions and movements in one currency."""
 
         def own(columns: Columns) -> Columns:
             return {name: values[columns["currency"] == currency] for name, values in columns.items()}
@@ -130,7 +130,7 @@ def _numbers(columns: Mapping[str, Sequence[Any]]) -> Columns:
 
 
 def _facts(facts: pd.DataFrame) -> Columns:
-    """Return facts as arrays: the first and last possible time, the net amount and the change of the hold."""
+    """Return facts as arrays: the earliest and latest possible time, the net amount and the change of the hold."""
     at, first, last = (
         ((facts[name] - pd.Timestamp(0, tz=UTC)) / pd.Timedelta(milliseconds=1)).to_numpy()
         for name in ("at", "earliest", "latest")
@@ -141,9 +141,9 @@ def _facts(facts: pd.DataFrame) -> Columns:
 
 
 class Part:
-    """The transactions of a currency, and the movements of their money.
+    """The transactions in one currency, and the movements of their money.
 
-    Ranges are given by the milliseconds of their first moment and of their end.
+    A range is given by its start and its end, in milliseconds.
     """
 
     def __init__(self, rows: Columns, facts: Columns, now: datetime) -> None:
@@ -170,28 +170,28 @@ class Part:
         return int(self._net[(self._first >= since) & (self._last < end)].sum())
 
     def unplaced(self, since: int, end: int) -> tuple[int, int]:
-        """Return the cents and the number of settlements and refunds that may be in a range or outside it."""
+        """Return the cents and number of the settlements and refunds that may or may not be in a range."""
         may_be = (self._first < end) & (self._last >= since)
         left = may_be & ~((self._first >= since) & (self._last < end))
         return int(self._net[left].sum()), int(left.sum())
 
     def posted(self, since: int, end: int) -> tuple[int, int]:
-        """Return the cents and the number of the transactions that were last settled in a range."""
+        """Return the cents and number of the transactions whose last settlement is in a range."""
         within = self._within("posted_at", since, end)
         return int(self._rows["posted_cents"][within].sum()), int(within.sum())
 
     def asked(self, since: int, end: int) -> tuple[int, int]:
-        """Return the number of authorizations in a range, and how many were declined."""
+        """Return the number of authorizations in a range, and the number of declined authorizations."""
         chosen = self._within("authorized_at", since, end) & self._rows["asked"]
         return int(chosen.sum()), int(self._rows["declined"][chosen].sum())
 
     def held(self) -> tuple[int, int]:
-        """Return the cents and the number of open holds."""
+        """Return the cents and number of open holds."""
         held = self._rows["held_cents"]
         return int(held.sum()), int((held > 0).sum())
 
     def held_before(self, moment: int) -> int:
-        """Return the cents of the holds that were open at a time, as far as their times are known."""
+        """Return the cents of the holds that were open at a time, as far as the times of holds are known."""
         return int(self._held[self._held_at < moment].sum())
 
     def _within(self, name: str, since: int, end: int) -> Any:

@@ -1,4 +1,4 @@
-"""The overview of a panel: tasks for people, tiles and charts of one history in a range, and their filters."""
+"""The overview of a panel: tasks for people, tiles and charts from one history in a range, and their filters."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -36,7 +36,7 @@ _LINE = 30  # number of days in the small line of a tile
 
 @attrs.frozen(kw_only=True)
 class Filters:
-    """Filters of an overview: a range of days in a time zone."""
+    """Filters of an overview, which are a range of days and a time zone."""
 
     range: str = "month"
     since: str = ""
@@ -47,7 +47,7 @@ class Filters:
         """Return the first and the last day of the range.
 
         Raises:
-            UsageError: There is no such range, time zone or date, or the range ends before it starts.
+            UsageError: The range, time zone or a date is invalid, or the range ends before it starts.
         """
         if self.range not in RANGES:
             raise UsageError(f"the ranges are {', '.join(RANGES)}", of="browse")
@@ -78,10 +78,10 @@ class Filters:
 
 @attrs.frozen(kw_only=True)
 class Tile:
-    """A figure of the overview: the list and filter that it leads to, and the column that explains it.
+    """A figure of the overview, with the list and filter to which it leads, and the column that explains it.
 
-    `line` has its values of the last thirty days, `change` is its change from the previous period. `basis` is the
-    filter of the rows that explain it, if that filter differs.
+    `line` has the values for the last thirty days, and `change` is the change from the previous period. `basis` is the
+    filter for the rows that explain the figure, if it differs from the filter of the list.
     """
 
     label: str
@@ -96,12 +96,12 @@ class Tile:
 
 
 class Scope:
-    """Scope of an overview: a range of days, and the transactions in their most frequent currency.
+    """Data of an overview: a range of days, and the transactions in their most frequent currency.
 
     Args:
-        lists: Function that returns the rows of a list of the panel.
-        money: The money of the session.
-        known: Function that returns the history of the session, for charts and the caller's tiles.
+        lists: Function that returns the rows of one of the panel's lists.
+        money: The session's transactions and movements.
+        known: Function that returns the session's history, for charts and the caller's tiles.
     """
 
     def __init__(
@@ -120,37 +120,37 @@ class Scope:
 
     @cached_property
     def shown(self) -> Any:
-        """The history in the range."""
+        """Return the history in the range."""
         currency = self.currency if self._is_mixed else None
         return self._known().filter((str(self.first), str(self.last)), tz=self.filters.zone, currency=currency)
 
     def span(self, first: date, last: date) -> tuple[int, int]:
-        """Return the beginning of a day and the end of another, in milliseconds."""
+        """Return the start of one day and the end of another day, in milliseconds."""
         return milliseconds(self.filters.start(first)), milliseconds(self.filters.start(last + timedelta(days=1)))
 
     @property
     def range(self) -> tuple[int, int]:
-        """The ends of the range, in milliseconds."""
+        """Return the start and end of the range, in milliseconds."""
         return self.span(self.first, self.last)
 
     @property
     def before(self) -> tuple[int, int]:
-        """The ends of as many days before the range."""
+        """Return the start and end of the preceding range with the same number of days."""
         length = self.last - self.first + timedelta(days=1)
         return self.span(self.first - length, self.last - length)
 
     def line(self, value: Callable[[int, int], float]) -> list[float]:
-        """Return a value for each of the last thirty days in the range, computed from the bounds of the day."""
+        """Return a value for each of the last thirty days in the range, computed from the day's start and end."""
         days = [self.last - timedelta(days=back) for back in reversed(range(_LINE))]
         return [value(*self.span(day, day)) for day in days]
 
     def within(self, column: str) -> str:
-        """Return the filter of a list for the times of the range."""
+        """Return the filter that limits a list's time column to the range."""
         since, until = self.filters.start(self.first), self.filters.start(self.last + timedelta(days=1))
         return f'{column}>="{since:%Y-%m-%d %H:%M}" {column}<"{until:%Y-%m-%d %H:%M}"'
 
     def money(self, tile: Tile, cents: int, before: int, line: Callable[[int, int], float]) -> Tile:
-        """Return a tile for an amount, with its last thirty days and the change from the previous period."""
+        """Return a tile for an amount, with its last thirty days and its change from the previous period."""
         return attrs.evolve(
             tile,
             figure=rendering.money(cents, self.currency),
@@ -161,7 +161,7 @@ class Scope:
 
 
 def net_spend(scope: Scope) -> Tile:
-    """Settlements less refunds, each when it was made."""
+    """Settlements less refunds, each counted in the period in which it was made."""
     net, note = scope.part.net, "settlements less refunds, each at its own time"
     cents, count = scope.part.unplaced(*scope.range)
     if count:
@@ -171,7 +171,7 @@ def net_spend(scope: Scope) -> Tile:
 
 
 def approval_rate(scope: Scope) -> Tile:
-    """The share of authorizations that were not declined."""
+    """Share of authorizations that were not declined."""
     (asked, declined), (asked_before, declined_before) = scope.part.asked(*scope.range), scope.part.asked(*scope.before)
     rate, change = 1 - declined / max(asked, 1), ""
     if asked and asked_before:
@@ -191,7 +191,7 @@ def approval_rate(scope: Scope) -> Tile:
 
 
 def open_holds(scope: Scope) -> Tile:
-    """Authorized amounts that are neither settled nor reversed now."""
+    """Authorized amounts that are currently neither settled nor reversed."""
     held_before = scope.part.held_before
     cents, count = scope.part.held()
     tile = Tile(label="Open holds", note=f"now: {count:,} authorized", filter="held>0", column="held_cents")
@@ -199,7 +199,7 @@ def open_holds(scope: Scope) -> Tile:
 
 
 def posted(scope: Scope) -> Tile:
-    """The purchases settled in the range, before refunds."""
+    """Purchases settled in the range, before refunds."""
     part = scope.part
     cents, count = part.posted(*scope.range)
     note = f"{count:,} transactions, before refunds"
@@ -219,7 +219,7 @@ def collateral(scope: Scope, column: str = "value_cents") -> Tile:
 
 
 def credit_capacity(scope: Scope) -> Tile:
-    """Spending that the collateral backs at its advance rates."""
+    """Spending that the collateral backs at the advance rates."""
     return collateral(scope, "credit_cents")
 
 
@@ -244,7 +244,7 @@ TILES: Mapping[str, Callable[[Scope], Tile]] = {
 
 
 def tiles(scope: Scope, chosen: Iterable[Any]) -> Iterator[Tile]:
-    """Yield tiles by name; a function of the history in the range returns a tile's value."""
+    """Yield tiles by name. A caller's function receives the history in the range and returns the tile's value."""
     for each in chosen:
         if callable(each):
             label, note = getattr(each, "__name__", "tile"), (getattr(each, "__doc__", None) or "").partition("\n")[0]
@@ -255,7 +255,7 @@ def tiles(scope: Scope, chosen: Iterable[Any]) -> Iterator[Tile]:
 
 
 def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
-    """Return tiles that exist.
+    """Return the tiles to show, and check that they exist.
 
     Raises:
         UsageError: A name is unknown.
@@ -268,7 +268,7 @@ def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
-    """Yield the tasks for people, most urgent first: a sentence, and the list and filter of the records."""
+    """Yield the tasks for people, most urgent first. Each is a sentence, with the list and filter of its records."""
     health = lists("health")
     for what, count, fix in zip(*map(health.column, ("what", "count", "fix")), strict=True):
         times = f", {count:,} times" if count and count > 1 else ""
@@ -289,7 +289,7 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
 
 
 def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
-    """Yield the charts below the tiles, each as an element with the list and filter that it leads to."""
+    """Yield the charts below the tiles, each as an element with the list and filter to which it leads."""
     from workbench.analysis import charts as draw
     from workbench.analysis.reports.history import history
     from workbench.analysis.tables.frames import to_frame
@@ -334,7 +334,7 @@ def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
 
 
 def controls(filters: Filters) -> list[dict[str, Any]]:
-    """Return the fields of the filters, with their values."""
+    """Return the fields of the filters, with their current values."""
     fields: list[dict[str, Any]] = [
         {"name": "range", "label": "Range", "choices": [[*pair] for pair in RANGES.items()]}
     ]

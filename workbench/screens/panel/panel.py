@@ -1,4 +1,4 @@
-"""Panel of all data visible to a session: one widget that fetches rows and details from the kernel on demand."""
+"""Panel with all data that a session can read. One widget fetches rows and details from the kernel on demand."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -71,11 +71,11 @@ _STILL = ("rewards", "sequences", "assumptions")
 def browse(api: object, *, tiles: Sequence[str | Callable[[Any], object]] = tuple(TILES)) -> "Panel":
     """Return a panel of the records this client can read and the events this session has received.
 
-    Browsing only reads. Calls with an effect are made in forms, each with a send button.
+    Browsing only reads data. Calls with an effect are made in forms, and each form has a send button.
 
     Args:
-        api: A Client or a session.
-        tiles: Figures of the overview, by name (default: all), or functions of the `history` in the range.
+        api: A client or a session.
+        tiles: Figures of the overview, by name (default: all), or functions that receive the `history` in the range.
 
     Raises:
         UsageError: `api` is not a client or session, or a tile is unknown.
@@ -85,17 +85,17 @@ def browse(api: object, *, tiles: Sequence[str | Callable[[Any], object]] = tupl
 
 @hide_arguments
 def form(call: Any, *, script: Script | None = None, **values: object) -> Form:
-    """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
+    """Return a form for an operation of a client: `form(api.create_user_application)`. Nothing is sent yet.
 
-    In a notebook it closes forms of earlier runs of its cell, and forms with the same name.
+    In a notebook, the new form closes the forms from earlier runs of its cell, and the forms with the same name.
 
     Args:
         call: An operation of a client or session.
-        script: Where "Add to sequence" adds the step; a new script by default.
+        script: Script to which "Add to sequence" adds the step. The default is a new script.
         values: Known arguments of the operation, as for `Form.fill`.
 
     Raises:
-        UsageError: `call` is not an operation with arguments, or it has no argument of a given name.
+        UsageError: `call` is not an operation with arguments, or the operation has no argument with a given name.
         UsageError: A value looks like a private key.
     """
     form = Form(call, script=script, choices=partial(choices, getattr(call, "client", None)))
@@ -114,7 +114,7 @@ def form(call: Any, *, script: Script | None = None, **values: object) -> Form:
 
 
 class PanelWidget(anywidget.AnyWidget):
-    """Browser side of a panel. Its content is not part of the widget state, so saved notebooks never contain it."""
+    """Browser side of a panel. Its content is not in the widget state, so saved notebooks never contain the content."""
 
     _esm = script()
     _css = css("panel/page/panel", ".wbp")
@@ -143,18 +143,19 @@ class Rewards(Listing):
         return things.rewards(self._api, users)
 
     def show(self, user: str) -> None:
-        """Read the rewards of a user."""
+        """Read the rewards of one user."""
         self.user = user
         self.read()
 
     def asked(self) -> dict[str, Any]:
-        """Return the user whose rewards the page shows, and the users to choose from."""
+        """Return the user whose rewards the page shows, and the users that can be chosen."""
         return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
 
 
 class Panel(Displayed):
-    """A panel of lists, each read when first opened. From code: `open("users")` returns a list; `show("users", id)`
-    opens a record.
+    """A panel of lists. A list is read when it is first opened.
+
+    From code, `open("users")` returns a list, and `show("users", id)` opens a record.
     """
 
     def __init__(self, api: Any, tiles: Sequence[Any] = tuple(TILES)) -> None:
@@ -200,10 +201,10 @@ class Panel(Displayed):
     # methods called from code
 
     def open(self, name: str, text: str | None = None) -> Listing:
-        """Open a list by its name, and read it if it was not read before.
+        """Open a list by name. Read the list if it was not read before.
 
         Args:
-            text: A filter that the page shows, such as `status:declined amount>200`; default: none.
+            text: Filter for the page to show, such as `status:declined amount>200`; default: none.
 
         Raises:
             UsageError: The list does not exist.
@@ -229,11 +230,11 @@ class Panel(Displayed):
         return shown
 
     def act(self, do: str, **values: object) -> Form:
-        """Open the form of an operation for the open record or list. Nothing is sent yet.
+        """Open an operation's form for the open record or list. Nothing is sent yet.
 
         Args:
             do: The operation.
-            values: Further arguments.
+            values: Further arguments of the operation.
         """
         known = {offer.do: arguments for offer, arguments in self._offered()}
         self._close_form()
@@ -251,10 +252,10 @@ class Panel(Displayed):
         close(self.widget)
 
     def document(self, every: int = 0) -> str:
-        """Return the lists that were read and the overview as a standalone HTML page.
+        """Return the overview and the lists that were read as a standalone HTML page.
 
         Args:
-            every: Seconds after which the page reloads itself; 0 for never.
+            every: Interval in seconds at which the page reloads itself; 0 for never.
         """
         info = self._start({})
         about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
@@ -274,7 +275,7 @@ class Panel(Displayed):
 
     @property
     def html(self) -> str:
-        """The lists that were read, as static HTML."""
+        """Return the lists that were read, as static HTML."""
         parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
         read = (listing for listing in self.lists.values() if listing.is_read and listing.data.ids)
         parts += [static_table(listing, _STATIC_ROWS) for listing in read]
@@ -287,7 +288,7 @@ class Panel(Displayed):
     # messages of the page
 
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a message of the page; errors are shown as text."""
+        """Return the answer to a message from the page. Errors are returned as text."""
         number = asked.get("ask")
         try:
             with self._lock:
@@ -314,7 +315,7 @@ class Panel(Displayed):
         }
 
     def _overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a part of the overview: tasks for people, the tiles with their filters, or the charts."""
+        """Return a part of the overview: the tasks for people, the tiles with their filters, or the charts."""
 
         def lists(name: str) -> Rows:
             return self._current(name).data
@@ -347,7 +348,7 @@ class Panel(Displayed):
         return {"filters": controls(filters), "tiles": shown}
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the rows of a list, or what changed since a page received them."""
+        """Return the rows of a list, or the changes since a page received its rows."""
         name = self._asked_list(asked)
         self.selected, listing = name, self.lists[name]
         if listing is self.rewards and "user" in asked:
@@ -370,7 +371,7 @@ class Panel(Displayed):
         }
 
     def _current(self, name: str, *, again: bool = False) -> Listing:
-        """Return a list, which is read again if the session changed since; rewards only on request."""
+        """Return a list, which is read again first if the session changed. Rewards are read again only on request."""
         listing, stamp = self.lists[name], things.stamp(self._api, name)
         if not listing.is_read or again or (self._read_at.get(name) != stamp and name not in _STILL):
             if name == EXPLANATION:
@@ -387,7 +388,7 @@ class Panel(Displayed):
         return name
 
     def _number(self, name: str, key: str) -> int:
-        """Return the position of a record's row."""
+        """Return the row position of a record."""
         number = self._current(name).data.positions.get(key)
         if number is None:
             raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
@@ -418,11 +419,11 @@ class Panel(Displayed):
         }
 
     def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
-        """Return the details, and whether the page offers to explain amounts."""
+        """Return the details, and whether the page offers to explain their amounts."""
         return {**self._details(name, key), "explained": name not in (EXPLANATION, "health")}
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the private values of the open record, and note it in the journal; the page hides them again."""
+        """Show the private values of the open record, and note this in the journal. The page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("the record is not open", of="browse")
         name, key = self.opened
@@ -432,14 +433,14 @@ class Panel(Displayed):
         return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
-        """Return the actions of the open record, with their arguments."""
+        """Return the actions for the open record, with their arguments."""
         name, key = self.opened or ("overview", "")
         if name not in self.lists or key not in self._current(name).data.positions:
             return []
         return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
 
     def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Find the list that contains a record; a list named by the page is searched first."""
+        """Find the list that contains a record. If the page names a list, this list is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
         for name in sorted(self.lists, key=lambda text: text != hint):
             if name != "rewards" and key in self._current(name).data.positions:
@@ -447,7 +448,7 @@ class Panel(Displayed):
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
     def _explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Open the list of rows behind a number of a row, a tile or a bar."""
+        """Open the list of the rows behind a number in a row, a tile or a bar."""
         name = self._asked_list(asked)
         listing = self._current(name)
         column, key = str(asked.get("column") or ""), asked.get("id")
@@ -463,7 +464,7 @@ class Panel(Displayed):
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
     def _panes(self) -> Mapping[str, Any]:
-        """Return the widgets of packages above that are offered here: in a sandbox environment with its sandbox."""
+        """Return the widgets of higher packages that the panel offers in a sandbox environment."""
         return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
 
     def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -484,7 +485,7 @@ class Panel(Displayed):
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a control of the sandbox that is offered for the open record."""
+        """Call a sandbox control that the panel offers for the open record."""
         do = str(asked.get("do_what"))
         for offer, arguments in self._offered():
             if offer.do == do and offer.control:
@@ -501,7 +502,7 @@ class Panel(Displayed):
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the rows that a page shows, in their order, to a file of the working folder."""
+        """Write the rows that a page shows to a file in the working folder, in the order of the page."""
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
         listing, numbers = self.lists[name], self._asked_rows(self._current(name), asked)
         if kind not in _FILES:
@@ -520,7 +521,7 @@ class Panel(Displayed):
         return {"text": f"{path}: {len(shown.ids):,} rows"}
 
     def _asked_rows(self, listing: Listing, asked: Mapping[str, Any]) -> list[int] | None:
-        """Return the positions of the rows that a page names, in its order; None if it names none."""
+        """Return the positions of the rows that a page names, in the order of the page; None if it names no rows."""
         numbers = asked.get("rows")
         return None if numbers is None else listing.select(asked.get("mark"), [int(number) for number in numbers])
 
@@ -533,10 +534,12 @@ class Panel(Displayed):
 
     @property
     def selection(self) -> Any:
-        """Rows selected in the page, as a typed frame with notes; otherwise an empty frame of the visible list.
+        """Rows selected in the page, as a typed frame with notes.
+
+        If no rows are selected, the frame is an empty frame of the visible list.
 
         Raises:
-            UsageError: Nothing is selected, and the overview is visible.
+            UsageError: No rows are selected, and the overview is visible.
         """
         listing, ids = self._chosen or (self.lists.get(self.selected), [])
         if listing is None:
@@ -544,7 +547,7 @@ class Panel(Displayed):
         return listing.frame([listing.data.positions[key] for key in ids if key in listing.data.positions])
 
     def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return whether something changed since a stamp; lists are then read again when they are shown."""
+        """Return whether anything changed since a stamp. Lists are then read again when they are shown."""
         stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
         return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
 
@@ -556,9 +559,9 @@ class Panel(Displayed):
         return {}
 
     def _changed(self, done: str, *, undone: bool = False) -> None:
-        """Read again what an action may have changed; filter, order, details and the form's answer are unchanged.
+        """Read again the lists that an action may have changed. Filter, order, details and the form's answer stay.
 
-        The action was carried out, so a failure here becomes a note, not an error of the action.
+        The action was carried out, so a failure of this read becomes a note instead of an error of the action.
         """
         last, stamp = self.last_action, ""
         text = f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}.{last.refusal}"

@@ -11,7 +11,7 @@ from workbench.sandbox.internals import internals
 
 
 class LastAction:
-    """The last action of a panel: its label, and the savepoint for its undo."""
+    """The last action in a panel, with its label and the savepoint for its undo."""
 
     def __init__(self, api: object) -> None:
         self._sandbox = sandbox_of(api)
@@ -24,7 +24,7 @@ class LastAction:
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Save the state of the sandbox before an action and mark its change, so that only this action is undone."""
+        """Save the sandbox's state before an action, and mark the action's change, so that only it is undone."""
         self.undoable, self._saved, self.refusal = None, None, ""
         actor = secrets.token_hex(8)
         if self._sandbox is not None:
@@ -38,13 +38,13 @@ class LastAction:
             yield
 
     def end(self, label: str) -> None:
-        """Record the end of the action; it can be undone if it made the only change since its savepoint."""
+        """Record the end of an action. It can be undone if it made the only change since its savepoint."""
         saved, self.label, self._saved, self.undoable = self._saved, label, None, None
         if saved is not None and internals(self._sandbox).changes(actor=saved[1]) == saved[0] + 1:
             self.undoable = saved
 
     def undo(self) -> str:
-        """Restore the state before the action, unless something else changed in the sandbox since; return its label."""
+        """Restore the state before the action and return its label, unless the sandbox has changed since the action."""
         if self.undoable is None:
             raise UsageError("there is nothing to undo", of="browse")
         savepoint, actor = self.undoable
