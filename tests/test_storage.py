@@ -92,9 +92,12 @@ SPOILED = {
     "a database of others": (lambda path: (path.unlink(), foreign(path)), "not a workbench database"),
     "newer": (edit("PRAGMA user_version=2"), "another version of the workbench .its format is 2; 1 is read here"),
     "older": (edit("PRAGMA user_version=0"), "another version of the workbench .its format is 0; 1 is read here"),
-    "a trigger": (edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"), "not ours"),
-    "a view": (edit("CREATE VIEW evil AS SELECT 1"), "not ours"),
-    "another table under our name": (edit("ALTER TABLE things ADD COLUMN more"), "not ours"),
+    "a trigger": (
+        edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"),
+        "unexpected schema",
+    ),
+    "a view": (edit("CREATE VIEW evil AS SELECT 1"), "unexpected schema"),
+    "another table under our name": (edit("ALTER TABLE things ADD COLUMN more"), "unexpected schema"),
     "damaged": (damage, "damaged"),
 }
 

@@ -63,7 +63,7 @@ def test_the_page_counts_the_settings() -> None:
     """The page says how many settings there are, and how many of them traffic shows."""
     settable = sum(row.settable for row in BEHAVIORS.values())
 
-    assert f"Of the {settable} settings, a test changes each of {len(values())} " in PAGE.read_text(encoding="utf-8")
+    assert f"A test changes {len(values())} of the {settable} settings, " in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
