@@ -59,7 +59,7 @@ class _Judgment:
             asked = {**where, **members}
             yield f"not there yet: {expected.that}{self._near(expected, chosen or pool, asked)}."
         elif len(right) > most:
-            yield f"too many: {len(right)} times {expected.that}."
+            yield f"too many: found {len(right)}, at most {most} expected: {expected.that}."
         elif expected.verb == "called" and most < _MANY and len(chosen) > len(right):
             yield f"{len(chosen) - len(right)} further calls of {expected.subject} are not what is asked for."
 

@@ -83,7 +83,9 @@ _MISSING = frozenset({"nan", "nat", "na", "n/a", "none", "null", "nil", "undefin
 
 def path_problems(operation: Operation[..., Any], request: object) -> tuple[Problem, ...]:
     """Return the arguments that do not fit into one path segment, or that represent a missing value."""
-    form = "must be one segment of a path: 1 to 100 printable ASCII characters without / ? # % and not dots alone"
+    form = (
+        "must be one segment of a path: 1 to 100 letters, digits or characters of ._~:@!$&'()*+,=- and not dots alone"
+    )
     problems = []
     for name, wire in _in_path(operation):
         value = getattr(request, name)
