@@ -258,7 +258,7 @@ class WebhookDispatcher:
         self.enqueue(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if result.status == _GONE:
             self._store.put("endpoint", endpoint, {**self._store.get("endpoint", endpoint), "enabled": False})
-        # sends the delivery that was held until after the next one
+        # release earlier deliveries that were held so that this one arrives first
         for sequence in self._store.all(f"held/{endpoint}"):
             if sequence != delivery["sequence"]:
                 self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})

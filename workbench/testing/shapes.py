@@ -63,11 +63,11 @@ def _spoken() -> frozenset[str]:
 
 
 class Shapes:
-    """Replacer of values.
+    """Replaces private values in recorded traffic, each by one value of the same shape.
 
     Args:
-        key: The secret key.
-        keeps_ids: Whether UUIDs stay.
+        key: Secret key that determines the replacements.
+        keeps_ids: Whether UUIDs are left unchanged.
     """
 
     def __init__(self, key: bytes, *, keeps_ids: bool = False) -> None:

@@ -143,7 +143,7 @@ class PageCursor:
             beyond = False
             if before and not full_before:
                 if any(key in seen for key in page if key[1] is not None):
-                    # These rows occurred before the short page. Either the service left hidden rows out of its window,
+                    # The page repeats rows that were read before. Either the service leaves hidden rows out of a page,
                     # or the list shifted. Requesting the short page again shows which of these happened.
                     again = yield from request(before_at)
                     if list(again) != list(before):

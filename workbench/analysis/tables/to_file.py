@@ -1,4 +1,4 @@
-"""Write frames to CSV, XLSX and Parquet files without loss, and several frames to a workbook or a page for people.
+"""Write frames to CSV, XLSX and Parquet files without loss, and several frames to a formatted workbook or page.
 
 Files are written under a temporary name, synced and then renamed, so a crash leaves the old file intact. Text that a
 spreadsheet would run as a formula stays text. Control characters become visible escapes and are counted.

@@ -90,7 +90,7 @@ class ClientContext:
     pace: Pace
     recorder: Recorder | None
     headers: list[tuple[bytes, bytes]]  # headers of each call, without the API key
-    real: bool  # whether a real service answers, not an embedded sandbox
+    real: bool  # whether calls go to a real service, not to an embedded sandbox or a server on this machine
     is_embedded: bool  # whether the call stays in this process
     is_sandbox: bool = False  # whether a sandbox of the workbench was detected
     arming: Arming | None = None

@@ -211,8 +211,9 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: stored, also if it cannot be read. 401: not correctly signed. 413: too large. 400: unsigned, and not an
-        event. 503: could not be stored; the sender should retry.
+        204: the delivery is accepted; a signed delivery is stored even if it cannot be read. 400: the body is not an
+        event, and unsigned deliveries are accepted. 401: the signature is missing or wrong. 413: the body is too large.
+        503: the delivery could not be stored; the sender should retry.
         """
         try:
             self.receive(headers, body)

@@ -289,7 +289,7 @@ class ClassServer(ClassState):
 
 
 def _only_reads(path: str) -> bool:
-    """Return whether the path after a place is a control that changes nothing, or one that fetches deliveries."""
+    """Return whether a path, without the name of its sandbox, is a read-only control or fetches deliveries."""
     name = path.removeprefix(CONTROL_PATH)
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 

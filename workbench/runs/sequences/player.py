@@ -447,7 +447,7 @@ def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iter
 
 
 def _refusal(error: ApiError, name: str, wanted: object) -> Any:
-    """Return a member of a refusal. If the message contains the expected text, return this text."""
+    """Return an attribute of an error. For `message`, return the expected text if the message contains it."""
     actual = getattr(error, name)
     return wanted if name == "message" and wanted in (actual or "") else actual
 
