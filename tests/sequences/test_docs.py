@@ -24,7 +24,7 @@ def test_the_page_on_sequences_runs_as_written(
     printed = capsys.readouterr().out
 
     assert "return a coat: 4 steps, all as expected" in printed
-    assert f"holds {len(wb.sequences.catalogue)} sequences" in text
+    assert f"contains {len(wb.sequences.catalogue)} named sequences" in text
 
 
 def test_the_page_on_bulk_runs_as_written(

@@ -29,7 +29,7 @@ def test_other_libraries_take_a_frame_as_the_page_says(tmp_path: Path) -> None:
     """Each way of the table of other libraries works, and no digit is lost where the page says so."""
     with wb.connect(seed=1) as api, closing(sqlite3.connect(tmp_path / "rewards.db")) as connection:
         frame = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], progress=False).frame()
-        listed = DOC.read_text().split("Way, tested |")[1].split("\n\n")[0]
+        listed = DOC.read_text().split("| Tested code |")[1].split("\n\n")[0]
         ways = re.findall(r"^\|[^|]*\| `(.*)` \|$", listed, re.MULTILINE)
         names = {"frame": frame, "connection": connection, "path": tmp_path / "rewards.xlsx"}
         import_module("plotly.express")

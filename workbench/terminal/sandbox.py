@@ -91,7 +91,7 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
     placeholders = {**_PLACEHOLDERS, "amount": "CENTS" if kind is int else "USD"}
     metavar: Any = {"metavar": placeholders[name]} if name in placeholders else {}
     options = Parameter(name=f"--{kebab(name)}", group=_CONTROL, show_default=parameter.default is not None, **metavar)
-    of_kind: Any = Literal[choices] if choices else Uuid if name.endswith("_id") else _TYPES[kind]
+    of_kind: Any = Literal[choices] if choices else Uuid if name.endswith("_id") and kind is str else _TYPES[kind]
     return parameter.replace(
         kind=parameter.POSITIONAL_OR_KEYWORD if required or first else parameter.KEYWORD_ONLY,
         default=str(parameter.default).lower() if kind is bool and parameter.default is not None else parameter.default,
