@@ -107,3 +107,16 @@ def test_a_column_may_be_missing(kind: str, half: int) -> None:
             refused.append(str(error))
 
     assert all(re.search("expected|must have one column|has no column", message) for message in refused)
+
+
+def test_rows_without_an_id_are_not_reads_of_one_transaction() -> None:
+    """Several of one update time are left out with their amounts, also beside a transaction that was read twice."""
+    known = sources()["transactions"]
+    source = pd.concat([known, known.iloc[[6]]], ignore_index=True)
+    source.loc[:3, "transaction_id"] = None
+    source.loc[:3, "updated_at"] = source["updated_at"].iloc[0]
+    spend = wb.history(source).spend(())
+    (left,) = spend.attrs["left_out"]
+
+    assert left["rows"] == 4
+    assert spend["posted_cents"].sum() + left["posted_cents"] == known["posted_cents"].sum()

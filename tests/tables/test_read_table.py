@@ -68,6 +68,7 @@ TWO_READINGS: dict[str, tuple[str, str, set[str]]] = {
     "decimals": ('a;b\nx;1,234\n', "decimal", {"'.'", "','"}),
     "times": ("at,a\n2026-03-04 10:00,x\n", "tz", {"'UTC'", "'Europe/Berlin'"}),
     "balances": ("day,text,a\n2026-03-01,x,1.50\n2026-03-02,y,2.50\n,Balance,7.00\n", "totals", {"'drop'", "'keep'"}),
+    "a shop or a total": ("day,text,a\n2026-03-01,x,5.50\n2026-03-02,TOTAL,5.50\n2026-03-03,y,1.00\n", "totals", {"'drop'", "'keep'"}),
     "full balances": ("day,a\n2026-03-01,1.50\n2026-03-02,2.50\nBalance,7.00\n", "totals", {"'drop'", "'keep'"}),
     "separators": ("a;b,c\nx;y,z\nu;v,w\n", "separator", {"';'", "','"}),
 }  # fmt: skip

@@ -386,7 +386,7 @@ def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     newest = table.sort_values("updated_at", kind="stable", na_position="first")
     repeated = mask(newest["transaction_id"].duplicated(keep="last") & newest["transaction_id"].notna())
     if repeated.any():
-        rows = newest[mask(newest["transaction_id"].duplicated(keep=False))]
+        rows = newest[mask(newest["transaction_id"].duplicated(keep=False) & newest["transaction_id"].notna())]
         amounts = ["transaction_id", "updated_at", *_AMOUNTS]
         differing = rows[amounts].drop_duplicates()
         same_time = differing[differing.duplicated(["transaction_id", "updated_at"])]

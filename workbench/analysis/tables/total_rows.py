@@ -41,12 +41,11 @@ def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) ->
         has_number = any(isinstance(cell, int | Decimal) or _number(cell) is not None for cell in filled)
         if not has_number and len(filled) == 1 < len(names) - 1:
             totals[index] = "remark"
-        elif index in suspects and _is_sum(rows, index, totals):
-            totals[index] = "total"
-        elif index in claimed and (index in lacks or _is_among_numbers(rows, index)):
-            if answer == "drop":
+        elif index in suspects:
+            is_sum, is_marked = _is_sum(rows, index, totals), index in lacks or _is_among_numbers(rows, index)
+            if (is_sum and is_marked) or (answer == "drop" and (is_sum or (is_marked and index in claimed))):
                 totals[index] = "total"
-            else:
+            elif index in claimed and (is_sum or is_marked):
                 unclear.append(index)
     if unclear:
         line = rows[unclear[0]].number
