@@ -130,7 +130,7 @@ def test_a_row_that_cannot_be_recorded_is_not_sent(tmp_path: Path, what: str, mo
     stopped = run(api.create_payment_account, rows, path=tmp_path / "run", progress=False)
     recorded = sum(1 for one in stopped if one.outcome != "planned")
 
-    assert "so not sending" in str(stopped.stopped)
+    assert "cannot be recorded" in str(stopped.stopped)
     assert sum(made(api.sandbox).values()) <= recorded
 
 

@@ -72,7 +72,7 @@ def test_another_signer_is_refused(wb, files):
     ended = wb("withdrawals", "verify", *files[:2], "--signer", TO)
 
     assert ended.code == 3
-    assert "not over this withdrawal" in ended.err
+    assert "does not match this withdrawal" in ended.err
 
 
 def test_a_changed_plan_is_noticed(wb, files, tmp_path):

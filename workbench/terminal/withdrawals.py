@@ -93,7 +93,7 @@ def verify(
     print(f"{withdrawal.summary}\n{withdrawal.countdown()}")
     for note in withdrawal.notes:
         say(f"Note: {note}.")
-    say("The signature is valid." if fits else "The signature is not over this withdrawal.", error=not fits)
+    say("The signature is valid." if fits else "The signature does not match this withdrawal.", error=not fits)
     return DONE if fits else REFUSED
 
 
@@ -151,7 +151,7 @@ def transaction(
 
 
 def _half(withdrawal: Any, message: Path, signature: Path) -> Any:
-    """Return a message with the wallet's signature of the message."""
+    """Return the admin's half: the message together with the wallet's signature."""
     asked, answer = _read(message), input_text(signature, _MAX_FILE)
     answer = strict_json.loads(answer.encode())["signature"] if answer.startswith("{") else answer
     typed = withdrawal.typed_data(
