@@ -49,7 +49,7 @@ hypothesis.core.function_digest = lambda function: (
     f"{function.__module__}.{function.__qualname__}".encode()
     + getattr(function, "_hypothesis_internal_add_digest", b"")
 )
-"""Otherwise Hypothesis would tokenize a test's source twice for each parameter, a quarter of the time of these tests."""
+"""Otherwise Hypothesis would tokenize a test source twice for each parameter, a quarter of the time of these tests."""
 
 CORES = min(os.cpu_count() or 1, 4)
 
@@ -57,7 +57,7 @@ OTHER_TIERS = re.compile(r"^pytestmark = .*\bmark\.(slow|browser|soak|notebook)\
 
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY = 4 << 30
-"""Free memory with which test files are stored in memory. On a disk, each of thousands of databases waits for a sync."""
+"""Free memory that is needed to store test files in memory. On a disk, each of thousands of databases waits for syncs."""
 
 RECURSION = sys.getrecursionlimit()
 

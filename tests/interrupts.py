@@ -296,7 +296,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
 
 KEY = "a-signing-key"
 Served = tuple[list[str], str, Callable[[str], Callable[[], str]], Callable[[], set[str]]]
-"""Arguments, pattern of the output that shows readiness, function from this output to a sender, and reader of stored ids."""
+"""Arguments, pattern of the output that shows readiness, function from this output to a sender, reader of stored ids."""
 
 
 def serve(folder: Path) -> Served:

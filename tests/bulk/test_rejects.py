@@ -337,7 +337,7 @@ def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
     run(api.create_user_application, rows, path=path, progress=False)
 
     assert resume(api, path, rows, progress=False).ok
-    with pytest.raises(RunChanged, match="world was another sandbox"):
+    with pytest.raises(RunChanged, match="world was sandbox"):
         resume(connect(seed=3), path, rows, progress=False)
     api.sandbox.reset()
     with pytest.raises(RunChanged, match="does not contain the run's records"):
