@@ -425,7 +425,7 @@ def test_no_value_is_silently_wrong(tmp_path_factory: pytest.TempPathFactory, da
         order=data.draw(st.sampled_from(["d/m/y", "m/d/y", "y/m/d"])),
         mark=data.draw(st.sampled_from("/-")),
         decimal=data.draw(st.sampled_from(".,")),
-        negative=data.draw(st.sampled_from(["minus", "trailing", "brackets"])),
+        negative=data.draw(st.sampled_from(["minus", "trailing", "brackets", "triangle"])),
         separator=data.draw(st.sampled_from(",;\t|")),
         titles=data.draw(st.integers(0, 2)), blank=data.draw(st.booleans()), total=data.draw(st.booleans()),
         encoding=data.draw(st.sampled_from(["utf-8", "utf-16", "utf-8-sig", "cp1252", "cp850", "mac-roman", "cp932"])),
