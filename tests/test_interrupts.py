@@ -44,14 +44,15 @@ def interrupted_at(
     """Run a function with an exception at its n-th line in some files, and return whether this line was reached.
 
     Lines at which Python delivers no signal do not count: a line that is only `try:`, the end of a `with` statement (traced as
-    its line again), and the comparisons and assignments that begin a `finally:`. Code that defers SIGINT does not count either.
+    its line again), and the comparisons and assignments that begin a `finally:`. Code that defers SIGINT does not count either,
+    nor does a finalizer, which may belong to another test and whose exceptions Python only prints.
     """
     seen = 0
     begun: set[tuple[int, int]] = set()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal seen
-        if frame.f_code.co_filename not in files:
+        if frame.f_code.co_filename not in files or frame.f_code.co_name == "__del__":
             return None
         place = id(frame), frame.f_lineno
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
