@@ -112,7 +112,7 @@ def typed_data(
     withdrawal, published = _withdrawal(api, plan, signed, terms)
     nonce = _nonce(terms, published)
     if nonce is None:
-        raise usage_error("--nonce is required: the value of the contract's adminNonce().")
+        raise usage_error("--nonce is required. Pass the value of the contract's adminNonce().")
     message = withdrawal.typed_data(nonce=nonce, salt=salt, admin=admin)
     say(str(message))
     print(message.to_json())

@@ -10,7 +10,7 @@ TERMINAL = {
     "behavior": "a profile with behavior {behavior}",
     "embedded": "Without --profile and --url, commands act on a sandbox of this machine.",
     "guide": "see workbench sandbox guide",
-    "investigate": "look up its outcome, then resume with --resolved ROW=done or ROW=not_sent",
+    "investigate": "look up the outcome, then resume with --resolved ROW=done or ROW=not_sent",
     "native_units": "such as --native-units 25000000",
     "next_call": (
         "Next: workbench withdrawals typed-data prints the message for an admin's wallet to sign. With the wallet's "

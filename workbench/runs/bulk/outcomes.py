@@ -23,11 +23,10 @@ from workbench.service.rendering.text import Row, Sheet
 declare(
     "investigate",
     python=(
-        "look up its outcome, for example with wb.bulk.investigate(api, run), then resume with "
-        'resolved={{row: "done"}} or {{row: '
-        '"not_sent"}}'
+        "look up the outcome, for example with wb.bulk.investigate(api, run), then resume with "
+        'resolved={{row: "done"}} or {{row: "not_sent"}}'
     ),
-    other="look up its outcome, then resume with the outcome of each row",
+    other="look up the outcome, then resume with the outcome of each row",
 )
 declare(
     "resume",
@@ -340,9 +339,10 @@ class BulkResult(Shown):
         if self.stopped:
             lines.append(f"stopped: {self.stopped}")
         if unknown := self.unknown():
+            rows, were = ("row", "was") if len(unknown) == 1 else ("rows", "were")
+            numbers = listed([result.row for result in unknown], 10)
             lines.append(
-                f"row {listed([result.row for result in unknown], 10)} may have been carried out and was not sent "
-                f"again; {Remedy('investigate')}"
+                f"{rows} {numbers} may have been carried out and {were} not sent again; {Remedy('investigate')}"
             )
         elif self.counts.get(PLANNED) and self.path is not None:
             lines.append(str(Remedy("resume")))
