@@ -272,7 +272,7 @@ def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
     if note := NOTES.get(operation.source):
         yield note
     if operation.sandbox_only:
-        yield "Exists in a sandbox only; production answers 404."
+        yield "The endpoint exists only in sandboxes. Production answers with 404."
     if operation.roles:
         yield f"The key needs the [role](glossary.md#role) {codes(sorted(operation.roles))}."
     if walk.members(operation.request):
