@@ -490,5 +490,5 @@ def test_a_journal_without_its_events_says_so(tmp_path: Path, capsys: Any) -> No
 
     main(["journal", "unknown", "--path", str(path)])
     said = capsys.readouterr().err
-    assert 4 == said.count("the events of its service are not known here")
+    assert 4 == said.count("this journal has no events of its service")
     assert not [attempt for attempt in attempts if f"resolve {attempt}" in said]

@@ -353,8 +353,8 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     "names, words",
-    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "as another member"),
-     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "as another member"), ({"nothing": "x"}, "not the name of a field"),
+    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "another member of the record has"),
+     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "another member of the record has"), ({"nothing": "x"}, "not the name of a field"),
      ({"update_user.first_name": "first name"}, "name of a member"), ({"update_user.first_name": ""}, "name of a member")],
     ids=map(str, range(6)),
 )  # fmt: skip

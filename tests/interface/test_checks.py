@@ -179,7 +179,7 @@ def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
     (problem,) = problems(build(cls, {"transaction_id": CARD, name: value}))
 
     assert problem.rule == "required"
-    assert problem.message == "is empty; write FULL for the full amount, in code wb.FULL"
+    assert problem.message == "is empty; write FULL (in code wb.FULL) for the full amount"
 
 
 @pytest.mark.parametrize("value", [0, 1, FULL, 2**256])

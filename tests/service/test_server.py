@@ -355,7 +355,7 @@ def test_a_real_service_is_not_connected_to_by_its_url(status: int) -> None:
     assert f'127.0.0.1 answered {status} "No such route" for /_sandbox/guide.' in str(caught.value)
     assert all(
         way in str(caught.value)
-        for way in ("a profile", "wb.Client(base_url=…", "api_key=FULL_KEY", "its complete URL")
+        for way in ("with a profile", "wb.Client(base_url=…", "api_key=FULL_KEY", "its complete URL")
     )
 
 

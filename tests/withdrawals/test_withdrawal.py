@@ -209,7 +209,7 @@ def test_revealing(contract):
     assert "11" not in repr(shown)
     assert "11" not in str(shown)
     clock.at += timedelta(seconds=SHOWN_FOR)
-    with pytest.raises(UsageError, match="revealed for 60 s, which have passed"):
+    with pytest.raises(UsageError, match="the 60 s for reading the signature have passed"):
         _ = shown.data
     clock.at -= timedelta(seconds=SHOWN_FOR)
     with pytest.raises(UsageError, match="have passed"):
