@@ -1,7 +1,7 @@
-"""The facts of the interface document, transcribed by hand, and what the sandbox answers to each over its interface.
+"""The facts of the interface document, transcribed by hand, and the sandbox's answer to each over its interface.
 
-`python -m tests.sandbox.facts` prints the page `facts.md`; `tests/sandbox/test_facts.py` asserts that nothing but
-`DEPARTURES` differs. Nothing here reads the project's own tables: the sandbox is asked as a stranger would ask it.
+`python -m tests.sandbox.facts` prints the page `facts.md`; `tests/sandbox/test_facts.py` asserts that only `DEPARTURES`
+differ. This module does not use the project's own tables: it calls the sandbox as an independent client would.
 """
 
 import json
@@ -91,7 +91,7 @@ DECLINES = [
 
 @attrs.frozen
 class Fact:
-    """One claim of the document: its section, its words, and whether a behavior keeps it."""
+    """One claim of the document, with its section, its text, and a check of the claim."""
 
     section: str
     claim: str
@@ -296,7 +296,7 @@ SHAPES: dict[str, dict[str, Callable[[Any], bool]]] = {
 
 @cache
 def shown(behavior: str) -> dict[str, list[Any]]:
-    """Return the bodies that a sandbox gives for each shape, of all its tenants, after a little of everything."""
+    """Return the bodies of each record type that a sandbox's tenants get, after some calls of every kind."""
     sandbox = Sandbox(behavior=behavior)
     found: dict[str, list[Any]] = {name: [] for name in SHAPES}
     for key in sandbox.guide()["api_keys"]:
@@ -350,7 +350,7 @@ def shown(behavior: str) -> dict[str, list[Any]]:
 
 
 def of_shapes() -> Iterator[Fact]:
-    """Yield a fact for each member of each answer and event: that it has its type, and is present where it must be."""
+    """Yield a fact for each member of answers and events: it has its type, and is present if required."""
 
     def member(shape: str, name: str, check: Callable[[Any], bool]) -> Callable[[Api], bool]:
         plain = name.rstrip("?")
@@ -510,7 +510,7 @@ bounds("5 simulate refund", lambda **given: lambda api: api.refund(api.settled(1
 
 
 def of_requests() -> Iterator[Fact]:
-    """Yield a fact for each value at and beyond the edge of what a member may hold."""
+    """Yield a fact for each value at and beyond the limits of a member."""
     for where, call, name, good, bad in BOUNDS:
         for value, statuses, verb in [(one, (200, 201), "takes") for one in good] + [
             (one, (400,), "refuses") for one in bad
@@ -546,7 +546,7 @@ SIMULATIONS = ("3", "4", "5")
 
 
 def route(api: Api, number: str) -> Answer:
-    """Send an operation with an id that nothing has, and an empty body."""
+    """Send an operation with an unknown id and an empty body."""
     method, path = ROUTES[number]
     body = {} if method in ("POST", "PATCH") else None
     return api.call(method, path.replace("{id}", str(uuid.UUID(int=7))), body)
@@ -635,7 +635,7 @@ def review_events(status: str) -> Callable[[Api], bool]:
 
 
 def terms(api: Api) -> bool:
-    """Acceptance of the terms after the verification passed: one more event, which reports `approved`."""
+    """After the terms are accepted, one more event reports `approved`."""
     user = plain_user(api)
     api.sandbox.review(user, "tosNotAccepted")
     waiting = api.sandbox.events()[-1].payload["body"]
@@ -816,12 +816,12 @@ FACTS = [*of_shapes(), *of_requests(), *of_behavior()]
 
 
 def kept(fact: Fact, behavior: str) -> bool:
-    """Return whether a fresh sandbox of a behavior keeps a fact."""
+    """Return whether a claim is true for a fresh sandbox of a behavior."""
     return holds(fact, Sandbox(behavior=behavior))
 
 
 def holds(fact: Fact, sandbox: Sandbox) -> bool:
-    """Return whether a sandbox keeps a fact; an error is a fact not kept."""
+    """Return whether a claim is true for a sandbox. An error counts as false."""
     try:
         return bool(fact.holds(Api(sandbox)))
     except (KeyError, AttributeError, TypeError, ValueError, AssertionError, IndexError):
@@ -829,12 +829,12 @@ def holds(fact: Fact, sandbox: Sandbox) -> bool:
 
 
 def departures(behavior: str) -> list[str]:
-    """Return the claims that a behavior does not keep."""
+    """Return the claims that are not true for a behavior."""
     return [fact.claim for fact in FACTS if not kept(fact, behavior)]
 
 
 def page() -> str:
-    """Return `facts.md`: how many facts of each section each behavior keeps, and each departure with its reason."""
+    """Return `facts.md`: the number of true claims by section and behavior, and each departure with its reason."""
     not_kept = {behavior: set(departures(behavior)) for behavior in BEHAVIORS}
     lines = [
         "# The facts of the interface document",
