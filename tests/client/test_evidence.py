@@ -25,7 +25,7 @@ from workbench.terminal import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 FAULTS = ("status", "reset", "closed", "lost", "malformed", "cut")
-"""Faults before the act (an error page, a reset, a closed connection) and after it."""
+"""Faults before a call takes effect (an error page, a reset, a closed connection) and afterwards."""
 MOST_OPEN = 0.3
 
 

@@ -69,7 +69,7 @@ class Model:
         try:
             self.rig.client.list_contracts()
         except (WorkbenchError, KeyboardInterrupt) as error:
-            assert not isinstance(error, AssertionError)  # noqa: PT017 - any error of ours is right
+            assert not isinstance(error, AssertionError)  # noqa: PT017 - any error of this package is accepted
         self.rig.network.fault = None
         self._read()
 
@@ -85,7 +85,7 @@ class Model:
             self.rig.client.journal.resend(attempt, OPERATIONS[name].request(**arguments), accept_double=True)
         except WorkbenchError as error:
             settled = False
-            assert str(error)  # noqa: PT017 - refused, as a deletion of what is gone elsewhere would be
+            assert str(error)  # noqa: PT017 - a refusal, for example of a second deletion
         else:
             settled = True
         self._note(self.rig.network.effects - made, name, arguments)

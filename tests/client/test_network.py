@@ -39,7 +39,7 @@ from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.effects import Outcome
 
 Script = Callable[[socket.socket, bytes], bool]
-"""Answers one request on a connection; gives whether the connection stays open."""
+"""Function that answers one request on a connection, and returns whether the connection stays open."""
 
 
 class RawServer:
@@ -191,7 +191,7 @@ class Caller:
             async with AsyncClient(**settings) as client:
                 try:
                     return await getattr(client, name)(**(arguments or {})), client
-                except Exception as error:  # noqa: BLE001 - handed to the test
+                except Exception as error:  # noqa: BLE001 - returned to the test
                     return error, client
 
         return asyncio.run(whole())
@@ -200,7 +200,7 @@ class Caller:
     def _tried(work: Callable[[], Any]) -> Any:
         try:
             return work()
-        except Exception as error:  # noqa: BLE001 - handed to the test
+        except Exception as error:  # noqa: BLE001 - returned to the test
             return error
 
 

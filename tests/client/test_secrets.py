@@ -57,7 +57,7 @@ def leaks(text: str) -> list[str]:
 
 
 DUMPS: dict[str, Callable[[Any], Any]] = {
-    "repr": repr, "str": str, "format": "{}".format, "f-string": lambda x: f"{x!s:>10}", "percent": lambda x: "%s" % (x,),  # noqa: UP031 - one of the ways
+    "repr": repr, "str": str, "format": "{}".format, "f-string": lambda x: f"{x!s:>10}", "percent": lambda x: "%s" % (x,),  # noqa: UP031 - one of the formats
     "vars": lambda x: vars(x), "dir": dir, "copy": copy.copy, "deepcopy": copy.deepcopy, "pprint": pprint.pformat,
     "pickle": pickle.dumps, "json": lambda x: json.dumps(x, default=str), "attrs": attrs.asdict,
     "getmembers": inspect.getmembers, "slots": lambda x: [getattr(x, name, None) for name in getattr(x, "__slots__", ())],
@@ -78,7 +78,7 @@ def test_dumps_never_hold_the_key(dump: Callable[[Any], Any], kind: str) -> None
     }[kind]()
     try:
         text = repr(dump(made))
-    except Exception as error:  # noqa: BLE001 - refusing to be dumped is right, and its words are looked at
+    except Exception as error:  # noqa: BLE001 - a dump may be refused, and the error is checked too
         text = repr(error)
 
     assert leaks(text) == []
@@ -191,7 +191,7 @@ FAILURES: dict[str, Any] = {
 def test_errors_hold_nothing_private(answer: Any) -> None:
     """No text, attribute, cause or local of a call's error shows a planted value."""
     client = client_on(Service(answer), api_key=KEY)
-    with pytest.raises(BaseException) as caught:  # noqa: PT011 - each kind of end is looked at
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - every kind of error is examined
         client.create_user_application(**PRIVATE)
     text = shown(caught.value)
 

@@ -141,7 +141,7 @@ def test_numbers_are_written_exactly(value: Any, expected: bytes) -> None:
 )
 def test_numbers_that_cannot_be_written(value: Any) -> None:
     """A number that JSON cannot represent is refused, before it becomes a very long text."""
-    with pytest.raises(ValueError):  # noqa: PT011 - the words differ between Python versions
+    with pytest.raises(ValueError):  # noqa: PT011 - the message differs between Python versions
         dumps(value)
 
 

@@ -27,10 +27,10 @@ MORE_OF_A_SIGNATURE = (
 PENDING_COMPANY = (
     "The only answer with a company follows a reapplication, after which it is pending, and pending has no link."
 )
-OTHER_CHAIN = "The addresses of its Stellar contract do not match the documented pattern."
-LOWER_CASE = "Live answers were seen with the reason in lower case."
-WHAT_IS_WRONG = "The answer also says what is wrong with the account, after these words."
-BODY_NEEDED = "Live services were seen to refuse a refund whose body has no `amount`."
+OTHER_CHAIN = "The addresses of the Stellar contract do not match the documented pattern."
+LOWER_CASE = "Live answers have the reason in lower case."
+WHAT_IS_WRONG = "After this message the answer also states the problem of the account."
+BODY_NEEDED = "Live services refuse a refund without an `amount`."
 BOTH = {
     "Withdrawal signature result: no undocumented member": MORE_OF_A_SIGNATURE,
     "Company application: `applicationExternalVerificationLink` is present in some answers and has its type": PENDING_COMPANY,
@@ -46,16 +46,16 @@ DEPARTURES: dict[str, dict[str, str]] = {
         "IssuingContract: `adminAddresses` is present in some answers and has its type": OTHER_CHAIN,
         "Token entry: `address` is present in every answer and has its type": OTHER_CHAIN,
         "Simulated transaction result: `completionReason` is present in some answers and has its type": LOWER_CASE,
-        "6: 400 `BadRequestError` `Invalid request` can be had": WHAT_IS_WRONG,
-        "a refund without an amount is of the entire settlement": BODY_NEEDED,
+        "6: 400 `BadRequestError` `Invalid request` is available on demand": WHAT_IS_WRONG,
+        "a refund without an amount refunds the entire settlement": BODY_NEEDED,
         "a refund is `settled` with `completionReason` `REFUND`": LOWER_CASE,
-        "User: `applicationStatus` is present in some answers and has its type": "Live answers also have the three words of the event.",
+        "User: `applicationStatus` is present in some answers and has its type": "Live answers also have the three additional statuses of the event.",
         "User: no undocumented member": "Live answers also have `isTermsOfServiceAccepted`.",
         "payloads have version 1.0.0, and 1.1.0 with a `statusChangeReason`":
             "Live `transaction.completed` events of version 1.1.0 carry a `completionReason`.",
     },
 }  # fmt: skip
-"""The claims that a behavior does not keep on purpose, each with its reason."""
+"""Intended departures of each behavior from the claims, with their reasons."""
 
 EVM = r"0x[0-9a-fA-F]{40}"
 SOLANA = r"[1-9A-HJ-NP-Za-km-z]{32,44}"
@@ -693,7 +693,9 @@ def of_behavior() -> Iterator[Fact]:
     for number, rows in ON_DEMAND.items():
         for wanted in rows:
             yield Fact(
-                "Errors", f"{number}: {wanted[0]} `{wanted[1]}` `{wanted[2]}` can be had", on_demand(number, wanted)
+                "Errors",
+                f"{number}: {wanted[0]} `{wanted[1]}` `{wanted[2]}` is available on demand",
+                on_demand(number, wanted),
             )
     yield from (Fact(section, claim, holds) for section, claim, holds in [
         ("Endpoints", "1: the contracts of the key's tenant, and of no other", lambda api: not {
@@ -721,7 +723,7 @@ def of_behavior() -> Iterator[Fact]:
         ("States", "a reversal needs an open authorization", lambda api: api.reverse(api.settled()).status >= 400),
         ("States", "a refund needs a settled transaction", lambda api: api.refund(api.authorized()).status >= 400),
         ("States", "a refund credits its amount to the cardholder", lambda api: refunded(300)(api) == 300),
-        ("States", "a refund without an amount is of the entire settlement", lambda api: refunded(None)(api) == 1_000),
+        ("States", "a refund without an amount refunds the entire settlement", lambda api: refunded(None)(api) == 1_000),
         ("States", "a refund is `settled` with `completionReason` `REFUND`", lambda api: (
             lambda body: (body["status"], body["completionReason"]))(api.refund(api.settled(9), amount=9).body) == ("settled", "REFUND")),
         ("States", "acceptance of the terms reports `approved`", terms),
@@ -839,9 +841,9 @@ def page() -> str:
     lines = [
         "# The facts of the interface document",
         "",
-        f"The sandbox is asked {len(FACTS)} facts of the interface document over its interface, by calls that use no table of",
-        "this project, once as it behaves by default (`documented`) and once as live services were seen to (`observed`).",
-        "Where a behavior differs from the document, it does so on purpose, for the reason given.",
+        f"{len(FACTS)} facts of the interface document are checked over the sandbox's interface, by calls that use no table of",
+        "this project, once with the default behavior (`documented`) and once with the behavior of live services (`observed`).",
+        "Every departure of a behavior from the document is intended and has a reason.",
         "`python -m tests.sandbox.facts` writes this page, and `tests/sandbox/test_facts.py` compares it.",
         "",
         "| Section | Facts | `documented` | `observed` |",

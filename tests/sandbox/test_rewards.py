@@ -197,7 +197,7 @@ def test_the_guide_counts_what_a_complete_read_has(world):
 
 @pytest.mark.slow
 def test_the_guide_counts_what_is_listed_and_what_is_hidden(api):
-    """The guide lists exactly the users with rows."""
+    """The guide counts the listed and hidden rows of each user with rows, and lists no other user."""
     for user in api.guide["rewards_users"]:
         if not user["beyond_paging"]:
             assert user["rows"] == len(everything(api, user["id"]))

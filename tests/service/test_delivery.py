@@ -140,9 +140,7 @@ def test_schedule_of_retries(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
 
 @pytest.mark.slow
 def test_taken_after_a_while(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """A delivery that is accepted after retries is delivered, with every attempt recorded. Later deliveries do not
-    wait.
-    """
+    """A delivery that is accepted after retries has every attempt recorded. Later deliveries do not wait for it."""
     receiver, url = endpoint
     receiver.statuses = [503, 200, 429]
     sandbox.register_endpoint(url)
@@ -414,7 +412,7 @@ before = time.process_time()
 time.sleep(seconds)
 print((time.process_time() - before) / seconds)
 """
-"""Idle sandboxes in a process of their own, which has no other threads."""
+"""Script with idle sandboxes, for a separate process without other threads."""
 
 
 @pytest.mark.parametrize(

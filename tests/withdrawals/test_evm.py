@@ -79,9 +79,7 @@ def draws(api: wb.Session, count: int):
 
 @COUNTS
 def test_another_library_agrees(api, count):
-    """In random withdrawals another library recovers both signers and builds equal call data, which decodes to the same
-    call.
-    """
+    """In random withdrawals another library recovers both signers and builds equal call data, which decodes again."""
     guide = api.sandbox.guide()["contracts"]
     for number, changes, units in draws(api, count):
         withdrawal = planned(api, number, **changes).sign()

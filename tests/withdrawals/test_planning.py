@@ -39,9 +39,7 @@ def test_a_valid_plan_summarizes_itself(api, contract):
 
 
 def test_a_plan_is_said_by_names(api, contract):
-    """A plan shows amount, token, chain and admin by name, balance and credit before and after, and the recipient's
-    owner.
-    """
+    """A plan shows amount, token, chain and admin by name, balances and credit, and the recipient's owner."""
     plan = planned(api)
     other = planned(api, to=contract.admin_addresses[1])
     second = planned(api, token=contract.tokens[1], names={RECIPIENT: "Treasury"})
