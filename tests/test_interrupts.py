@@ -44,14 +44,15 @@ def interrupted_at(
     """Run something, with an exception at its n-th line in some files; return whether it came that far.
 
     A line that is only `try:`, the end of a `with` statement, which is traced as its line once more, and the comparisons and
-    assignments that begin a `finally:` do not count: Python delivers no signal there. Neither does what SIGINT waits for.
+    assignments that begin a `finally:` do not count: Python delivers no signal there. Neither does what SIGINT waits for, nor
+    a finalizer, which may belong to another test and whose exceptions Python only prints.
     """
     seen = 0
     begun: set[tuple[int, int]] = set()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal seen
-        if frame.f_code.co_filename not in files:
+        if frame.f_code.co_filename not in files or frame.f_code.co_name == "__del__":
             return None
         place = id(frame), frame.f_lineno
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()

@@ -81,7 +81,7 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
     elif callable(getattr(x, "events", None)):
         x = x.events()
     events = []
-    for item in [x] if _is_event(x) else x:
+    for item in [x] if _is_event(x) or isinstance(x, Mapping | str) else x:
         event: Event = item
         at: object = None
         clock = DELIVERY
