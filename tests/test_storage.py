@@ -90,8 +90,8 @@ SPOILED = {
     "text": (lambda path: path.write_text("dear diary"), "not a workbench database"),
     "a short file": (lambda path: path.write_bytes(b"SQLite format 3\0"), "not a workbench database"),
     "a database of others": (lambda path: (path.unlink(), foreign(path)), "not a workbench database"),
-    "newer": (edit("PRAGMA user_version=2"), "another version of the workbench .its format is 2; 1 is read here"),
-    "older": (edit("PRAGMA user_version=0"), "another version of the workbench .its format is 0; 1 is read here"),
+    "newer": (edit("PRAGMA user_version=2"), "another version of the workbench .its format is 2; this version reads 1"),
+    "older": (edit("PRAGMA user_version=0"), "another version of the workbench .its format is 0; this version reads 1"),
     "a trigger": (
         edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"),
         "unexpected schema",
