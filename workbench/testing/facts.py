@@ -105,11 +105,10 @@ class Reader:
     Args:
         at: Time of the call, in seconds since 1970.
         ids: Known ids, in lower case.
-        earlier: Signatures of earlier answers.
     """
 
-    def __init__(self, at: float, ids: Collection[str], earlier: Collection[str] = ()) -> None:
-        self._at, self._ids, self._earlier = at, ids, earlier
+    def __init__(self, at: float, ids: Collection[str]) -> None:
+        self._at, self._ids = at, ids
 
     def read(self, path: str, value: object) -> Facts:
         """Return the facts of a JSON value at a path."""
@@ -149,8 +148,6 @@ class Reader:
 
     def _text(self, path: str, text: str) -> Any:
         name = path.rpartition("/")[2]
-        if path.endswith("signature/data"):
-            return "as before" if text in self._earlier else "new"
         if name == "message":
             return sorted({address.lower() for address in _ADDRESS.findall(text)})
         if UUID.fullmatch(text):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from workbench.base.schema.walk import get_path
-from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Behavior
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.service.interface.table import OPERATIONS
 from workbench.testing.facts import VERSION, declared, is_name, is_word, values_of
 from workbench.testing.twin import Attempt, Step
@@ -28,29 +28,22 @@ _REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
     """Return the values that a step suggests for a setting, other than the current value."""
-    row = BEHAVIORS.get(name)
-    if row is None or not row.settable or name in _REHEARSED:
+    if name in _REHEARSED:
         return []
-    values = [*_BY_SETTING.get(name, _recorded)(step, attempt, current)]
-    values += [] if name in PARTS else _listed(row, str(step.status))
-    return _different([value for value in values if row.accepts(value)], current)
+    values = _BY_SETTING.get(name, _recorded)(step, attempt, current)
+    listed = [] if name in PARTS else alternatives(name, current, str(step.status))
+    return _different([*filter(BEHAVIORS[name].accepts, (*values, *listed))], current)
 
 
-def alternatives(name: str, current: object) -> list[Any]:
+def alternatives(name: str, current: object, status: str = "422") -> list[Any]:
     """Return other values of a setting. A step that shows the setting must differ under these values."""
-    row = BEHAVIORS.get(name)
-    if row is None or not row.settable:
-        return []
-    return _different([*_listed(row, "422"), *(["400"] if STATUS in row.others else [])], current)
+    row = BEHAVIORS[name]
+    values = [status if value == STATUS else value for value in (row.documented, row.observed, *row.others)]
+    return _different([value for value in values if value != ANY], current)
 
 
 def _different(values: list[Any], current: object) -> list[Any]:
     return [value for i, value in enumerate(values) if value not in (current, *values[:i])]
-
-
-def _listed(row: Behavior, status: str) -> list[Any]:
-    values = (row.documented, row.observed, *row.others)
-    return [status if value == STATUS else value for value in values if value != ANY]
 
 
 def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
@@ -82,8 +75,8 @@ def _success(step: Step, attempt: Attempt, current: Any) -> Values:
         yield rest if step.status == OPERATIONS[step.name].success else {**rest, step.name: step.status}
 
 
-def _kind_of(fact: object) -> Any:
-    """Return a fictitious value of the same JSON type, other than null."""
+def _value_of(fact: object) -> Any:
+    """Return a fictitious value with the JSON type of a fact."""
     if fact == "object":
         return {}
     if isinstance(fact, str):
@@ -94,54 +87,45 @@ def _kind_of(fact: object) -> Any:
 def _error(step: Step, attempt: Attempt, current: Any) -> Values:
     changes = {}
     for path in attempt.differences:
-        top, _, name = path.partition("/")
+        above, _, name = path.rpartition("/")
         fact = attempt.recorded.get(path)
-        if top == "error" and "/" not in name and fact is not None and name != "statusCode" and _is_open(step, name, 1):
-            changes[name] = fact if is_word(fact) else _kind_of(fact)
+        if above == "error" and fact is not None and name != "statusCode" and _is_open(step, name):
+            changes[name] = fact if is_word(fact) else _value_of(fact)
     if changes:
         status = str(step.status)
         yield {**current, status: {**current.get(status, {}), **changes}}
 
 
 def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
-    """Propose members that the interface document does not name."""
-    known = declared()
+    """Propose members that the interface document does not name, and whose values are not null, as TOML has no null."""
     places: dict[str, dict[str, Any]] = {name: dict(members) for name, members in current.items()}
-    changed = False
-    for path in attempt.differences:
+    for path in attempt.recorded.keys() - attempt.shown.keys():
         above, _, name = path.rpartition("/")
-        place = _place(step, above)
-        if path in attempt.shown or not place or name in known:
-            continue
-        if attempt.recorded[path] is None:
-            continue  # TOML cannot express null
-        if above in attempt.shown and _is_open(step, name, 1):
-            places.setdefault(place, {})[name] = _kind_of(attempt.recorded[path])
-            changed = True
-    if changed:
+        fact = attempt.recorded[path]
+        if above in attempt.shown and fact is not None and name not in declared() and _is_open(step, name):
+            places.setdefault(_place(step, attempt, above), {})[name] = _value_of(fact)
+    places.pop("", None)
+    if places != current:
         yield places
 
 
-def _place(step: Step, path: str) -> str:
+def _place(step: Step, attempt: Attempt, path: str) -> str:
     """Return the place of an object in an answer or event, in the form that `extra_members` uses."""
-    parts = [part for part in path.split("/") if not part.isdecimal()]
-    if parts[0] == "answer":
-        return "/".join([step.name, *parts[1:]]) if step.name in OPERATIONS else ""
-    number = parts[0].removeprefix("event ")
-    if not step.events or not number.isdecimal() or int(number) >= len(step.events) or parts[1:2] != ["body"]:
-        return ""
-    event = step.events[int(number)]
-    return "/".join([f"{event.get('resource')}.{event.get('action')}", *parts[2:]])
+    top, *names = [part for part in path.split("/") if not part.isdecimal()]
+    if top == "answer":
+        return "/".join([step.name, *names]) if step.name in OPERATIONS else ""
+    kind = ".".join(str(attempt.recorded.get(f"{top}/{part}")) for part in ("resource", "action"))
+    return "/".join([kind, *names[1:]]) if names[:1] == ["body"] else ""
 
 
 def shown_path(step: Step, path: str) -> str:
     """Return the path of a fact. Member names that may be private are hidden."""
-    parts = path.split("/")
-    return "/".join(part if _is_open(step, part, number) else "…" for number, part in enumerate(parts))
+    top, *parts = path.split("/")
+    return "/".join([top, *(part if _is_open(step, part) else "…" for part in parts)])
 
 
-def _is_open(step: Step, part: str, number: int) -> bool:
-    if not number or (part.isdecimal() and len(part) < 6):
+def _is_open(step: Step, part: str) -> bool:
+    if part.isdecimal() and len(part) < 6:
         return True
     x, values = step.exchange, list[Any](step.events or ())[:2]
     if x is not None:
