@@ -297,6 +297,35 @@ def test_a_refund_above_a_settlement_that_no_call_made(tmp_path) -> None:
     assert {row.id for row in alone.findings if row.status == "undecided"} == {"refund_bounds", "wrong_state"}
 
 
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_rewards_of_equal_times_keep_the_order_of_the_pages(order: str, tmp_path: Path) -> None:
+    """Rows of one second over two pages are no difference; a page that begins after unknown rows is counted."""
+    seconds = [9, 7, 7, 7, 7, 3] if order == "newest" else [3, 7, 7, 7, 7, 9]
+    items = [
+        {
+            "id": str(i),
+            "type": "earned",
+            "transactionAmountCents": i,
+            "reason": "CARD_SPEND",
+            "createdAt": f"2026-01-01T00:00:0{second}Z",
+        }
+        for i, second in enumerate(seconds)
+    ]
+
+    def call(limit: int, offset: int) -> str:
+        query = f"userId=9b26cf74-10af-42ce-bea3-5d52ed4a93c6&limit={limit}&offset={offset}"
+        url, page = f"{BASE}/v1/issuing/rewards/activity?{query}", {"items": items[offset : offset + limit]}
+        return json.dumps({"method": "GET", "url": url, "status": 200, "response_body": page})
+
+    (tmp_path / "calls.ndjson").write_text("\n".join([call(3, 0), call(3, 3), call(6, 0)]))
+    (tmp_path / "later.ndjson").write_text(call(3, 3))
+    learned, later = learn(tmp_path / "calls.ndjson"), learn(tmp_path / "later.ndjson")
+
+    assert (learned.unlisted, later.unlisted, later.behavior) == ((), (), {})
+    assert learned.behavior == ({} if order == "newest" else {"rewards_order": "oldest"})
+    assert any("not replayed: 1 pages of rewards" in note for note in later.notes)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_path: Path) -> None:
     """The roles of a key are not in the traffic; any other refusal is a difference."""

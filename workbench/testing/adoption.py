@@ -222,12 +222,14 @@ def _contracts(of: Adoption) -> list[Change]:
 
 
 def _rewards(of: Adoption) -> list[Change]:
-    """Adopt the rows of a page."""
+    """Adopt the rows of a page. Of rows with equal times, the row that the list shows first is the newer one."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
     if key:
         of.user(key)
-        rows = {row["id"]: row for row in of.store.all(rewards.kept_in(key))}
-        rows |= {item["id"]: {**item, **_times(item)} for item in items}
+        falls = bool(items) and items[0]["created_at"] >= items[-1]["created_at"]
+        shown = {item["id"]: {**item, **_times(item)} for item in items[:: -1 if falls else 1]}
+        known = {row["id"]: row for row in of.store.all(rewards.kept_in(key))}
+        rows = {**(shown if falls else {}), **known, **shown}
         of.store.fill(rewards.kept_in(key), dict(sorted(rows.items(), key=lambda row: row[1]["at"])))
     return []
 
