@@ -102,7 +102,7 @@ def test_an_outcome_tells_differences_apart(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.slow
 def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
-    behavior = {"duplicate_external_id": "422", "extra_members": {"update_user": {"tier": "text"}}, "rate_limit": 600}
+    behavior = {"duplicate_external_id": "422", "error_bodies": {"400": {"error": "Bad Request"}}, "rate_limit": 600}
     learned = learn(recorded(behavior, tmp_path))
     text = learned.to_toml()
 
@@ -111,10 +111,12 @@ def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
     assert 'duplicate_external_id = "422"' in text
     assert "# confirmed: empty_patch, " in text
     learned.save(tmp_path / "acme.toml")
-    with wb.connect(behavior=str(tmp_path / "acme.toml")) as api:
-        assert (
-            api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], is_active=True).extra["tier"] == "text"
-        )
+    with wb.connect(behavior=str(tmp_path / "acme.toml")) as api, pytest.raises(wb.errors.BadRequest) as refused:
+        api.simulate_authorization(
+            card_id=api.sandbox.guide()["cards"]["locked"][0], amount=5, currency="USD", merchant_name="A",
+            merchant_category_code="5411",
+        )  # fmt: skip
+    assert refused.value.error == "Bad Request"
 
 
 @pytest.mark.slow
@@ -323,7 +325,7 @@ def test_rewards_of_equal_times_keep_the_order_of_the_pages(order: str, tmp_path
 
     assert (learned.unlisted, later.unlisted, later.behavior) == ((), (), {})
     assert learned.behavior == ({} if order == "newest" else {"rewards_order": "oldest"})
-    assert any("not replayed: 1 pages of rewards" in note for note in later.notes)
+    assert any("not compared: 1 pages of rewards" in note for note in later.notes)
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -345,8 +347,12 @@ def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_pat
     "behavior", [{"unknown_members": True}, {"unknown_values": ("status",)}], ids=["members", "values"]
 )
 def test_what_no_setting_explains_teaches_no_other_setting(behavior: Any, tmp_path: Path) -> None:
-    """Members and statuses of no document: neither a suppressed event nor a status named "text" is learned from them."""
+    """Members and statuses of no document: neither a suppressed event nor a status named "text" is learned from them.
+
+    The members are counted, and the statuses are differences.
+    """
     learned = learn(recorded(behavior, tmp_path))
 
-    assert set(learned.behavior) <= {"extra_members"}
-    assert learned.behavior or learned.unlisted
+    assert learned.behavior == {}
+    assert bool(learned.unlisted) == ("unknown_values" in behavior)
+    assert any("members are not named" in note for note in learned.notes) == ("unknown_members" in behavior)

@@ -35,7 +35,6 @@ from workbench.service.rendering.text import Grid
 from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, resource_of
 from workbench.testing.learning import Replay, sample_of
-from workbench.testing.proposals import shown_path
 from workbench.testing.recorded import MALFORMED, Exchange, Reading, given_files, read_traffic
 from workbench.testing.recording import exchange_of
 from workbench.testing.shapes import TOKEN, Shapes
@@ -172,7 +171,11 @@ class Corpus:
         name, changed = read_behavior(behavior)
         replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
         replay.run()
-        differences = list(_of_sandbox(replay))
+        differences = [
+            row
+            for step, attempt in replay.differences
+            for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place)
+        ]
         notes = [*reading.notes(), *replay.notes()]
         if against is not None:
             again = _Again(against, self._private()["ids"], sample)
@@ -182,15 +185,12 @@ class Corpus:
         if reading.newest and time.time() - reading.newest > _OLD:
             notes.append(f"the newest call is {int((time.time() - reading.newest) // 86_400):,} days old; record again")
         accepted = self._accepted()
-        rows = []
-        for row in differences:
-            reason = accepted.get((row.operation, row.path), [""])
-            reason[1:] = ["used"]
-            rows.append(attrs.evolve(row, accepted=reason[0]))
-        unused = [f"accepted, but it differs no more: {' '.join(at)}" for at, row in accepted.items() if not row[1:]]
-        return Checked(rows, len(sample.calls) + len(sample.events), unused, notes)
+        rows = [attrs.evolve(row, accepted=accepted.get((row.operation, row.path), "")) for row in differences]
+        unused = sorted(accepted.keys() - {(row.operation, row.path) for row in rows})
+        problems = [f"accepted, but it differs no more: {' '.join(row)}" for row in unused]
+        return Checked(rows, len(sample.calls) + len(sample.events), problems, notes)
 
-    def _accepted(self) -> dict[tuple[str, str], list[str]]:
+    def _accepted(self) -> dict[tuple[str, str], str]:
         """Return the reasons of accepted differences, by operation and path.
 
         Raises:
@@ -198,21 +198,14 @@ class Corpus:
         """
         try:
             entries = toml.load(self.folder / _ABOUT).get("accepted", [])
-            reasons = {(row["operation"], row["path"]): [str(row["reason"])] for row in entries}
+            reasons = {(row["operation"], row["path"]): str(row["reason"]) for row in entries}
         except FileNotFoundError:
             return {}
         except (OSError, *MALFORMED) as error:
             raise UsageError(f"{_ABOUT}: {type(error).__name__}; expected operation, path and reason") from None
-        if not all(row[0].strip() for row in reasons.values()):
+        if not all(map(str.strip, reasons.values())):
             raise UsageError(f"{_ABOUT}: an accepted difference needs a reason")
         return reasons
-
-
-def _of_sandbox(replay: Replay) -> Iterator[Difference]:
-    """Yield the facts in which a replay's sandbox differs from the recording."""
-    for step, attempt in replay.differences:
-        for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place):
-            yield attrs.evolve(row, path=shown_path(step, row.path))
 
 
 def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: str) -> list[Difference]:

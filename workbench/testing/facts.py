@@ -105,10 +105,14 @@ class Reader:
     Args:
         at: Time of the call, in seconds since 1970.
         ids: Known ids, in lower case.
+
+    Attributes:
+        unnamed: Paths of the members that the interface document does not name. They have no facts.
     """
 
     def __init__(self, at: float, ids: Collection[str]) -> None:
         self._at, self._ids = at, ids
+        self.unnamed: set[str] = set()
 
     def read(self, path: str, value: object) -> Facts:
         """Return the facts of a JSON value at a path."""
@@ -128,7 +132,10 @@ class Reader:
         if isinstance(value, Mapping):
             facts[path] = "object"
             for name, item in value.items():
-                self._add(facts, f"{path}/{name}", item)
+                if name in declared():
+                    self._add(facts, f"{path}/{name}", item)
+                else:
+                    self.unnamed.add(f"{path}/{name}")
         elif isinstance(value, list):
             is_bytes = len(value) >= _BYTES and all(type(item) is int for item in value)
             facts[path] = "bytes" if is_bytes else f"list of {len(value)}"
@@ -141,7 +148,7 @@ class Reader:
         """Return a number if it is not private, else 0. A time near the call becomes relative to the call."""
         name = next((part for part in reversed(path.split("/")) if not part.isdecimal()), "")
         if isinstance(number, bool) or number is None:
-            return number if number is None or name in declared() else False
+            return number
         if "/parameters/" in path and abs(number - self._at) < _DAY:
             return f"{round(number - self._at)} s"
         return number if name in numbers() else 0

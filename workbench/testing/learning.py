@@ -28,7 +28,7 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
 from workbench.testing.facts import is_word
 from workbench.testing.following import Following, Sample
-from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
+from workbench.testing.proposals import PARTS, alternatives, proposed
 from workbench.testing.reads import send_reads
 from workbench.testing.recorded import Item, Reading, given_files, read_traffic
 from workbench.testing.recording import exchanges
@@ -158,8 +158,7 @@ class Replay:
     search: bool = True
     learned: dict[str, Any] = attrs.field(factory=dict)
     tallies: dict[str, Tally] = attrs.field(factory=dict)
-    # by location of the step, the settings that may explain it
-    undecided: dict[str, set[str]] = attrs.field(factory=dict)
+    undecided: dict[str, str] = attrs.field(factory=dict)  # by setting, the first step that it may explain
     differences: list[tuple[Step, Attempt]] = attrs.field(factory=list)
     learned_from: dict[str, Tally] = attrs.field(factory=dict)  # evidence for settings that an earlier pass learned
     _following: Any = None
@@ -182,7 +181,8 @@ class Replay:
     def notes(self) -> list[str]:
         """Return the reasons why calls and events were not replayed."""
         left = {"calls are like replayed calls of their kind": self.sample.left, **self._following.left}
-        return [f"not replayed: {count:,} {why}" for why, count in left.items() if count]
+        left["members are not named in the interface document"] = len(self._following.twin.unnamed)
+        return [f"not compared: {count:,} {why}" for why, count in left.items() if count]
 
     def _step(self, twin: Twin, step: Step, states: list[Change]) -> int:
         """Replay a step and learn from it. Return the number of events that the step emits."""
@@ -246,7 +246,9 @@ class Replay:
         ranks = [self._rank(step, found) for found in solutions]
         likely = [found for found, rank in zip(solutions, ranks, strict=True) if rank == min(ranks)]
         if len({_plain(sorted(found.changes.items())) for found in likely}) > 1:
-            self.undecided[step.place] = {name for found in likely for name in found.changes}
+            self.undecided = (
+                dict.fromkeys((name for found in likely for name in found.changes), step.place) | self.undecided
+            )
             return likely[0]
         for name, value in likely[0].changes.items():
             self._note(name, value, step)
@@ -297,10 +299,8 @@ class Replay:
         if tally is None and key in self.learned:
             tally = self.learned_from[key]  # a setting that is applied no longer leads to a difference
         if tally is None:
-            place, names = next((item for item in self.undecided.items() if key in item[1]), ("", None))
-            seen = "" if names is None else f"or {', '.join(sorted(names - {key})) or 'another value'}"
-            status = "undecided" if seen else "not seen"
-            return Finding(id=key, status=status, seen=seen, expected=expected, place=place)
+            place = self.undecided.get(key, "")
+            return Finding(id=key, status="undecided" if place else "not seen", expected=expected, place=place)
         total = sum(count for _, count, _ in tally.values())
         value, count, place = max(tally.values(), key=lambda row: row[1])
         if key in PARTS:
@@ -318,7 +318,7 @@ class Replay:
             if f"{event.resource}.{event.action}" not in EVENT_KINDS
         ]
         for step, attempt in self.differences:
-            path = re.sub(r"/\d+(?=/|$)", "", shown_path(step, min(attempt.differences)))
+            path = re.sub(r"/\d+(?=/|$)", "", min(attempt.differences))
             rows.append(("difference", f"{step.name or 'event'} {path}", step.place))
         counts = Counter(row[:2] for row in rows)
         places = {(kind, name): place for kind, name, place in reversed(rows)}

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.base.schema.walk import get_path
 from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.service.interface.table import OPERATIONS
-from workbench.testing.facts import VERSION, declared, is_name, is_word, values_of
+from workbench.testing.facts import VERSION, is_word
 from workbench.testing.twin import Attempt, Step
 
 Values = Iterator[Any]
@@ -17,18 +17,18 @@ _NOT_PROPOSED = frozenset({"card_locked", "card_canceled", "card_not_activated",
 _CURRENCY = re.compile("[A-Z]{3}|[a-z]{3}")
 PARTS = frozenset(
     {
-        "account_currency", "account_defaults", "currency", "error_bodies", "extra_members", "null_values",
-        "status_links", "success_codes",
+        "account_currency", "account_defaults", "currency", "error_bodies", "null_values", "status_links",
+        "success_codes",
     }
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
-_REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
-"""Settings that rehearse a change, with words of the sandbox instead of the service; they are never learned."""
+_NOT_LEARNED = frozenset({"extra_members", "status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
+"""Settings about members that are not compared, and rehearsals of a change with words of the sandbox."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
     """Return the values that a step suggests for a setting, other than the current value."""
-    if name in _REHEARSED:
+    if name in _NOT_LEARNED:
         return []
     values = _BY_SETTING.get(name, _recorded)(step, attempt, current)
     listed = [] if name in PARTS else alternatives(name, current, str(step.status))
@@ -75,68 +75,16 @@ def _success(step: Step, attempt: Attempt, current: Any) -> Values:
         yield rest if step.status == OPERATIONS[step.name].success else {**rest, step.name: step.status}
 
 
-def _value_of(fact: object) -> Any:
-    """Return a fictitious value with the JSON type of a fact."""
-    if fact == "object":
-        return {}
-    if isinstance(fact, str):
-        return [] if fact.startswith("list of") else "text"
-    return False if isinstance(fact, bool) else 0
-
-
 def _error(step: Step, attempt: Attempt, current: Any) -> Values:
-    changes = {}
-    for path in attempt.differences:
-        above, _, name = path.rpartition("/")
-        fact = attempt.recorded.get(path)
-        if above == "error" and fact is not None and name != "statusCode" and _is_open(step, name):
-            changes[name] = fact if is_word(fact) else _value_of(fact)
-    if changes:
-        status = str(step.status)
-        yield {**current, status: {**current.get(status, {}), **changes}}
-
-
-def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
-    """Propose members that the interface document does not name, and whose values are not null, as TOML has no null."""
-    places: dict[str, dict[str, Any]] = {name: dict(members) for name, members in current.items()}
-    for path in attempt.recorded.keys() - attempt.shown.keys():
-        above, _, name = path.rpartition("/")
-        fact = attempt.recorded[path]
-        if above in attempt.shown and fact is not None and name not in declared() and _is_open(step, name):
-            places.setdefault(_place(step, attempt, above), {})[name] = _value_of(fact)
-    places.pop("", None)
-    if places != current:
-        yield places
-
-
-def _place(step: Step, attempt: Attempt, path: str) -> str:
-    """Return the place of an object in an answer or event, in the form that `extra_members` uses."""
-    top, *names = [part for part in path.split("/") if not part.isdecimal()]
-    if top == "answer":
-        return "/".join([step.name, *names]) if step.name in OPERATIONS else ""
-    kind = ".".join(str(attempt.recorded.get(f"{top}/{part}")) for part in ("resource", "action"))
-    return "/".join([kind, *names[1:]]) if names[:1] == ["body"] else ""
-
-
-def shown_path(step: Step, path: str) -> str:
-    """Return the path of a fact. Member names that may be private are hidden."""
-    top, *parts = path.split("/")
-    return "/".join([top, *(part if _is_open(step, part) else "…" for part in parts)])
-
-
-def _is_open(step: Step, part: str) -> bool:
-    if part.isdecimal() and len(part) < 6:
-        return True
-    x, values = step.exchange, list[Any](step.events or ())[:2]
-    if x is not None:
-        values += [x.body, x.answer, x.query, x.path_members, x.path.split("/")]
-    return is_name(part, values_of(values))
+    status, fact = str(step.status), attempt.recorded.get("error/error")
+    if isinstance(fact, str):
+        yield {**current, status: {**current.get(status, {}), "error": fact}}
 
 
 def _nulls(step: Step, attempt: Attempt, current: Any) -> Values:
     paths = [path for path in attempt.differences if attempt.recorded.get(path, 0) is None]
     names = {path.rpartition("/")[2] for path in paths} - set(current)
-    if names and names <= declared():
+    if names:
         yield (*current, *sorted(names))
 
 
@@ -152,7 +100,6 @@ _BY_SETTING: Mapping[str, Proposal] = {
     "status_links": _toggled("applicationStatus"),
     "success_codes": _success,
     "error_bodies": _error,
-    "extra_members": _extra,
     "null_values": _nulls,
     "account_defaults": _defaults,
 }

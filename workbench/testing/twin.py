@@ -112,6 +112,7 @@ class Twin:
         self.store, self.environment = store, self.engine.environment
         self.environment.seeds = self.seeds = _Seeds(1)
         self.ids: set[str] = set()
+        self.unnamed: set[str] = set()  # paths of recorded members that the interface document does not name
 
     def move(self, at: float) -> None:
         """Set the twin's clock to a Unix time, in seconds."""
@@ -154,14 +155,18 @@ class Twin:
             for facts, emitted in ((shown, events), (recorded, likely)):
                 for number, event in enumerate(emitted):
                     parts = {name: event.get(name) for name in ("resource", "action", "version", "body")}
-                    facts |= Reader(step.at, self.ids).read(f"event {number}", parts)
+                    reader = Reader(step.at, self.ids)
+                    facts |= reader.read(f"event {number}", parts)
+                    self.unnamed |= reader.unnamed if facts is recorded else set()
         return shown, recorded
 
     def answer_facts(
         self, step: Step, status: int, headers: Mapping[str, str], body: bytes, *, recorded: bool
     ) -> Facts:
         """Return the facts of an answer."""
-        facts = Reader(step.at, self.ids).read_answer(status, body)
+        reader = Reader(step.at, self.ids)
+        facts = reader.read_answer(status, body)
+        self.unnamed |= reader.unnamed if recorded else set()
         limit = headers.get("x-ratelimit-limit", "")
         if limit.isdigit() and len(limit) < 8:  # a number with more digits may identify a person
             facts["limit"] = int(limit)
