@@ -24,7 +24,6 @@ from workbench.service.interface.table import ERRORS, OPERATIONS
 Facts = dict[str, Any]
 ABSENT = "(not there)"
 """Fact of a path that one side does not have."""
-_NAME = re.compile("[A-Za-z_]{1,40}")
 VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
 """Versions that may be shown."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
@@ -68,16 +67,6 @@ def texts_of(value: object) -> Iterable[str]:
 def is_word(text: object) -> bool:
     """Return whether a text consists of listed words only."""
     return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
-
-
-def values_of(value: object) -> frozenset[str]:
-    """Return the texts in a JSON value, in lower case."""
-    return frozenset(text.lower() for text in texts_of(value))
-
-
-def is_name(name: str, values: Collection[str]) -> bool:
-    """Return whether a member's name may be shown: it is declared, or has no digit and is not one of the values."""
-    return name in declared() or (_NAME.fullmatch(name) is not None and name.lower() not in values)
 
 
 @cache

@@ -7,7 +7,7 @@ numbers, keys and unknown members are replaced by letters and digits that are de
 import hmac
 import ipaddress
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import MOMENT, VERSION, declared, is_name, numbers, values_of, words
+from workbench.testing.facts import MOMENT, VERSION, declared, numbers, words
 from workbench.testing.recorded import SERVED, Delivery, Exchange, Item
 
 TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
@@ -71,22 +71,19 @@ class Shapes:
     def __init__(self, key: bytes, *, keeps_ids: bool = False) -> None:
         self._key, self._keeps_ids = key, keeps_ids
         self.ids: dict[str, str] = {}  # replacement ids, by original id
-        self._values: Collection[str] = ()
         self._token = lru_cache(_REMEMBERED)(self._replaced)
 
     def line(self, item: Item) -> bytes:
         """Return an exchange or event with replaced values, as a line of JSON."""
         time = None if item.at is None else datetime.fromtimestamp(item.at, UTC).isoformat()
         if isinstance(item, Delivery):
-            self._values = values_of(item.event)
             parts: dict[str, Any] = {"headers": self.headers(item.headers), "body": self.value(item.event)}
         else:
-            self._values = values_of([item.body, item.answer, item.query])
             parts = self._exchange(item)
         return orjson.dumps({"time": time, **parts}) + b"\n"
 
     def _exchange(self, x: Exchange) -> dict[str, Any]:
-        query = "&".join(f"{self.name(name)}={self.text(value, name)}" for name, value in x.query)
+        query = "&".join(f"{self.text(name)}={self.text(value, name)}" for name, value in x.query)
         return {
             "method": x.method if x.method in {"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD"} else "OTHER",
             "url": f"{PREFIX}{self.text(x.path)}{'?' if query else ''}{query}",
@@ -107,14 +104,10 @@ class Shapes:
         kept = {name: value for name, value in headers.items() if name in _HEADERS and _OPEN_HEADER.fullmatch(value)}
         return kept | {name: self.text(value) for name, value in headers.items() if name in _SECRET_HEADERS}
 
-    def name(self, name: str) -> str:
-        """Return a member's name. A name that may be a value is replaced."""
-        return name if is_name(name, self._values) else self.text(name)
-
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value of the same shape."""
         if isinstance(value, Mapping):
-            return {self.name(key): self.value(item, key) for key, item in value.items()}
+            return {self.text(key): self.value(item, key) for key, item in value.items()}
         if isinstance(value, list):
             return [self.value(item, name) for item in value]
         if isinstance(value, str):
