@@ -170,9 +170,9 @@ class Evidences:
         else:
             verdict, reason = Verdict.NOT_FOUND, "no event shows this call; events may be late or missing"
             if not self._is_read:
-                reason = "no event shows this call; the events of its service are not known here"
+                reason = "no event shows this call, but this journal has no events of its service"
             elif evidence.complete:
-                reason = "no event shows this call, and all events are here: not carried out"
+                reason = "no event shows this call, and no event is missing: not carried out"
         unsure = [call.entry.id for call in calls if not call.surely]
         return attrs.evolve(
             evidence,

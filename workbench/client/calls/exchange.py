@@ -493,7 +493,7 @@ class Exchange:
         if why is None:
             if extra := getattr(self.answer, "extra", None):
                 names = visible(", ".join(sorted(map(str, extra))), 120)
-                self.once("extra", f"members that the document does not name ({names})", LOG.info)
+                self.once("extra", f"undocumented members ({names})", LOG.info)
             return
         accepted = f"{self.described}: accepted ({response.status}), but the answer"
         text = f"{accepted} could not be read: {why}."

@@ -22,7 +22,7 @@ def serve(
     hosts: Sequence[str],
     max_body: int,
 ) -> Iterator[str]:
-    """Pass deliveries to a path on to a function, one at a time in a thread, and yield the URL.
+    """Receive deliveries at a path, pass each to a function, one at a time in a thread, and yield the URL.
 
     Args:
         respond: Function that returns the HTTP status for the headers and body of a delivery.

@@ -142,7 +142,7 @@ class UpdateUser:
     email: str | None = about("Email address", EMAIL, default=None, privacy=PERSONAL)
     is_active: bool | None = about("Whether the user is active", default=None)
     address: Address | Mapping[str, Any] | None = about(
-        "The user's complete address; merging of a partial one is undocumented", default=None, partial=True
+        "The user's complete address; merging of a partial address is undocumented", default=None, partial=True
     )
     phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
     phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
