@@ -105,7 +105,13 @@ def test_hostile_words_stay_words_everywhere(name: str) -> None:
     users = pd.DataFrame({"application_status": [safe]})
     declined = samples.spent().iloc[:1].assign(status="declined", declined_reason=safe)
     values = pd.DataFrame(
-        {"id": [safe], "chain_id": [safe], "tokens.address": [safe], "value_usd": [Decimal(2)], "advance_usd": [Decimal(1)]}
+        {
+            "id": [safe],
+            "chain_id": [safe],
+            "tokens.address": [safe],
+            "value_usd": [Decimal(2)],
+            "advance_usd": [Decimal(1)],
+        }
     )
     values.attrs["kind"] = "contract_values"
     made = [
