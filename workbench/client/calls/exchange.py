@@ -139,7 +139,7 @@ class Exchange:
         finally:
             try:
                 self.record_end()
-            finally:  # recorded again, since an interrupt may have prevented the first attempt
+            finally:  # tried again, since an interrupt may have prevented the first attempt to record
                 self.record_end()
             for notice in self.notices:
                 advise(notice)
