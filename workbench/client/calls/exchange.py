@@ -373,7 +373,7 @@ class Exchange:
             self.not_sent(broken.why, broken.cause)
         times = {1: "once", 2: "twice"}.get(self.tries, f"{self.tries} times")
         raise errors.NoAnswer(
-            f"{self.operation.name}: {self.context.host} did not answer ({broken.why}), asked {times}."
+            f"{self.operation.name}: {self.context.host} did not answer ({broken.why}), tried {times}."
             f"{self.retry_budget_note}"
         ) from broken.cause
 
