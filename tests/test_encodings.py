@@ -1,7 +1,4 @@
-"""Texts by people may begin with a byte order mark, and errors name UTF-16, which PowerShell and Notepad can write.
-
-UTF-16, which PowerShell and Notepad can write, is named in errors.
-"""
+"""Texts by people may begin with a byte order mark, and errors name UTF-16, which PowerShell and Notepad can write."""
 
 import json
 import os

@@ -83,10 +83,7 @@ def test_a_name_that_is_given_again_closes_its_form(api: Session, shell: Shell) 
 
 
 def test_a_form_makes_what_is_open(api: Session) -> None:
-    """The application form opens with at most sixty widgets, and a step creates its fields when opened.
-
-    A step creates its fields when opened.
-    """
+    """The application form opens with at most sixty widgets, and a step creates its fields when opened."""
     before = models()
     made = form(api.create_user_application)
     state = ipywidgets.Widget.get_manager_state()["state"]

@@ -1,4 +1,4 @@
-"""`workbench test explore` and `http`."""
+"""The commands `workbench test explore` and `workbench test http`."""
 
 import inspect
 import shlex
