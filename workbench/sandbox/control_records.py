@@ -318,7 +318,7 @@ def _masked(raw: object, name: str = "") -> Any:
         # An amount with its sender's name proves who owns an account. Other amounts are public.
         if "originator_name" in raw:
             return {**shown, "amount": DOTS}
-        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens the application of a person
+        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens a person's application
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
     about = private_members().get(name)
