@@ -168,7 +168,7 @@ def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
 
 def test_a_mistyped_code_is_named(url: str) -> None:
     """Whoever mistypes the code learns that it is the code."""
-    with pytest.raises(wb.errors.WrongEnvironment, match=r'"No learner has this code" .*by its complete URL'):
+    with pytest.raises(wb.errors.WrongEnvironment, match=r'"No learner has this code" .*with its complete URL'):
         wb.connect(f"{url}/olive-42-haron")
 
 

@@ -217,9 +217,9 @@ class FaultRule:
     kind: str = about("Kind of fault")
     of: str | None = about("Operation or kind of event; absent for any", default=None)
     nth: int | None = about("Only the nth matching call; absent for every call", default=None)
-    times: int | None = about("Maximum number of applications; absent for no limit", default=None)
+    times: int | None = about("Maximum number of times the rule applies; absent for no limit", default=None)
     probability: Any = about("Probability from 0 to 1")
-    seconds: Any = about("Length of the delay, or of a slow body")
+    seconds: Any = about("Duration of the delay, or of a slow body")
     status: int = about("HTTP status of the kind `status`")
     body: str = about("Format of the error body")
     answer: Any = about("JSON body of the response, instead of `body`", default=None)
@@ -230,7 +230,7 @@ class FaultRule:
 
     @property
     def used_up(self) -> bool:
-        """Whether the rule has reached its maximum number of applications."""
+        """Whether the rule has applied its maximum number of times."""
         times_over = self.times is not None and self.applied >= self.times
         return times_over or (self.nth is not None and self.matched >= self.nth)
 
@@ -318,7 +318,7 @@ def _masked(raw: object, name: str = "") -> Any:
         # An amount with its sender's name proves who owns an account. Other amounts are public.
         if "originator_name" in raw:
             return {**shown, "amount": DOTS}
-        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens the application of a person
+        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens a person's application
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
     about = private_members().get(name)

@@ -221,7 +221,7 @@ class LifecycleControls(ControlGroup):
         Args:
             times: Number of requests to answer with `pending`, 0 to 1,000.
             retry_after: Value of `retryAfter` in the response, in seconds, at most one day.
-            contract_id: Contract whose tenant is meant; default: the session's tenant.
+            contract_id: Contract of the affected tenant; default: the session's tenant.
         """
         tenant = self._record("contract", contract_id)["tenant"] if contract_id else self._tenant_id()
         self._engine.store.put("pending", tenant, {"times": times, "retry_after": retry_after})

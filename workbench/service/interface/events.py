@@ -124,7 +124,7 @@ class Spend(Answer):
     declined_reason: str | None = about("Reason for the decline, as text", default=None)
     completion_reason: str | None = about("Reason for the completion; from version 1.1.0", default=None)
     authorized_at: datetime | None = about("Time of the merchant's request", MOMENT, default=None)
-    posted_at: datetime | None = about("Time of posting; missing as long as nothing is posted", MOMENT, default=None)
+    posted_at: datetime | None = about("Time of posting; missing until the transaction is posted", MOMENT, default=None)
 
 
 @record
