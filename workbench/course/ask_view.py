@@ -75,7 +75,8 @@ class ChooserView(Displayed):
     """
 
     def __init__(self, shown: Any, api: object = None) -> None:
-        self._table, self._api = shown, api
+        self._table: Display = shown
+        self._api = api
         self.asked: AskView | None = None
         options = [(f"{name}: {title}", name) for name, title in shown.titles.items()]
         self.names = in_order(ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"}))
