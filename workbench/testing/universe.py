@@ -343,7 +343,7 @@ class _Purchase:
         universe, part = self.universe, max(self.settled // 5, 1)
         universe.simulate(refund, transaction_id=self.key, amount=part)
         universe.add_line("traffic", f"refund {i} of purchase {self.name}, {part} cents")
-        universe.cause = f"refund {i}"
+        universe.cause = f", refund {i}"
         universe.collect()
         universe.cause = ""
 
