@@ -133,12 +133,8 @@ def _plain(value: object) -> bytes:
     return orjson.dumps(value, default=list, option=orjson.OPT_SORT_KEYS)
 
 
-class Tally(dict[bytes, list[Any]]):
-    """Evidence on one assumption: each value, with its count and the place where it first occurs."""
-
-    def add(self, value: object, place: str) -> None:
-        """Count a step that shows a value."""
-        self.setdefault(_plain(value), [value, 0, place])[1] += 1
+Tally = dict[bytes, list[Any]]
+"""Evidence on one assumption: each value, with its count and the place where it first occurs."""
 
 
 @attrs.define
@@ -284,7 +280,7 @@ class Replay:
         return solutions
 
     def _note(self, name: str, value: object, step: Step) -> None:
-        self.tallies.setdefault(name, Tally()).add(value, step.place)
+        self.tallies.setdefault(name, {}).setdefault(_plain(value), [value, 0, step.place])[1] += 1
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each assumption."""
