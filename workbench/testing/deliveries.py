@@ -202,7 +202,7 @@ class Deliveries(Life):
         self._at(self.now + _RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
 
     def _break(self, invariant: str, breach: str) -> None:
-        self.breaches.append(Breach(invariant, breach, ""))
+        self.breaches.append(Breach(invariant, breach))
 
 
 def _delivery(

@@ -38,12 +38,12 @@ def transactions_agree(universe: Universe) -> None:
     """Check that the books show the net posted amount of each transaction, with each event counted exactly once."""
     for name, cents in universe.books.items():
         if type(cents) is not int:
-            raise InvariantBroken("amounts are whole cents", f"the books show {cents!r} for {name}", name)
+            raise InvariantBroken("amounts are whole cents", f"the books show {cents!r} for {name}")
     for name, booked, posted in unequal(universe.books, universe.service):
         effects = [cents for transaction, cents in universe.posted if transaction == name]
         rules = _explanations(booked - posted, effects) or ["the books agree with the service"]
         evidence = f"transaction {name}: the books show {booked} cents, the service posted {posted}"
-        raise InvariantBroken(rules[0], " or ".join([evidence, *rules[1:]]), name)
+        raise InvariantBroken(rules[0], " or ".join([evidence, *rules[1:]]))
 
 
 def _explanations(extra: int, effects: list[int]) -> list[str]:
@@ -65,7 +65,7 @@ def holds_agree(universe: Universe) -> None:
     """Check that an application with `holds()` has the same holds as the service."""
     for name, booked, pending in unequal(universe.holds, universe.held) if universe.holds is not None else ():
         evidence = f"transaction {name}: the application holds {booked} cents, the service {pending}"
-        raise InvariantBroken("holds agree with the service", evidence, name)
+        raise InvariantBroken("holds agree with the service", evidence)
 
 
 def refunds_are_made_once(universe: Universe) -> None:
@@ -88,9 +88,9 @@ MONEY: tuple[Invariant, ...] = (transactions_agree, holds_agree, refunds_are_mad
 class InvariantBroken(AssertionError):
     """An invariant does not hold."""
 
-    def __init__(self, invariant: str, broken: str, transaction: str = "") -> None:
+    def __init__(self, invariant: str, broken: str) -> None:
         super().__init__(f"{invariant}: {broken}")
-        self.breach = Breach(invariant, broken, transaction)
+        self.breach = Breach(invariant, broken)
 
 
 _LONGEST_LINE = 2_000  # maximum length of a line in the story, in characters
