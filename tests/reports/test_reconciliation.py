@@ -95,7 +95,7 @@ def test_an_amount_inside_a_matched_pair_is_the_rest(cents: int, code: str) -> N
     breaks = wb.history(other).reconcile(mine)
 
     assert breaks.attrs["unexplained"][code] == cents
-    assert f"Not explained: {money(cents, code)}, in 1 pairs of different amounts." in breaks.attrs["statement"]
+    assert f"Not explained: {money(cents, code)}, in 1 pair of different amounts." in breaks.attrs["statement"]
 
 
 def _ledger(*rows: tuple[str, int, str]) -> pd.DataFrame:

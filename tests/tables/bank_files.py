@@ -20,7 +20,7 @@ TEXTS = {
     "en": ("Coffee", "Books, new", "Total Energies", 'The "Inn"; bar', "No. 12.50", "2 lines\nof text"),
     "de": ("Müller & Söhne", "Bäckerei Groß", "Zürich Köln", "Nr. 1.234,56", "Summe | Rest", "vom 04.03.2026"),
     "fr": ("Café de l’été", "Boulangerie à Orléans", "Hôtel où"), "es": ("Peñíscola", "Café Año", "Jamón"),
-    "it": ("Caffè città", "Però più", "Perché"), "ja": ("東京駅", "コンビニ", "書店"),
+    "it": ("Caffè città", "Però più", "Perché"), "ja": ("東京駅 ①", "コンビニ", "書店 ※返品"),
 }  # fmt: skip
 TOTALS = {"en": "Total", "de": "Summe", "fr": "Total", "es": "Suma", "it": "Totale", "ja": "合計"}
 
@@ -41,7 +41,7 @@ class Style:
     mark: str = "-"
     decimal: str = "."
     thousands: str = ""
-    negative: str = "minus"  # "minus", "trailing" or "brackets"
+    negative: str = "minus"  # "minus", "trailing", "brackets" or "triangle"
     currency: str = ""
     separator: str = ","
     encoding: str = "utf-8"
@@ -72,7 +72,8 @@ def written_amount(amount: Decimal, style: Style) -> str:
     whole, _, fraction = f"{abs(amount):,.2f}".partition(".")
     text = whole.replace(",", style.thousands) + style.decimal + fraction
     if amount < 0:
-        text = {"minus": f"-{text}", "trailing": f"{text}-", "brackets": f"({text})"}[style.negative]
+        signed = {"minus": f"-{text}", "trailing": f"{text}-", "brackets": f"({text})", "triangle": f"▲{text}"}
+        text = signed[style.negative]
     return f"{text} {style.currency}".strip()
 
 
@@ -125,7 +126,7 @@ GERMAN = Style(language="de", order="d/m/y", mark=".", decimal=",", thousands=".
 FRENCH = Style(language="fr", order="d/m/y", mark="/", decimal=",", thousands="\u202f", separator=";")
 SPANISH = Style(language="es", order="d/m/y", mark="/", decimal=",", thousands=".", separator=";", encoding="cp1252")
 ITALIAN = Style(language="it", order="d/m/y", mark="/", decimal=",", thousands=".", separator=";", encoding="utf-8")
-JAPANESE = Style(language="ja", order="y/m/d", mark="/", thousands=",", encoding="cp932")
+JAPANESE = Style(language="ja", order="y/m/d", mark="/", thousands=",", encoding="cp932", negative="triangle")
 COUNTRIES = {"us": US, "de": GERMAN, "fr": FRENCH, "es": SPANISH, "it": ITALIAN, "ja": JAPANESE}
 CHANGES: dict[str, dict[str, Any]] = {
     "plain": {},

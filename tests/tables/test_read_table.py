@@ -425,7 +425,7 @@ def test_no_value_is_silently_wrong(tmp_path_factory: pytest.TempPathFactory, da
         order=data.draw(st.sampled_from(["d/m/y", "m/d/y", "y/m/d"])),
         mark=data.draw(st.sampled_from("/-")),
         decimal=data.draw(st.sampled_from(".,")),
-        negative=data.draw(st.sampled_from(["minus", "trailing", "brackets"])),
+        negative=data.draw(st.sampled_from(["minus", "trailing", "brackets", "triangle"])),
         separator=data.draw(st.sampled_from(",;\t|")),
         titles=data.draw(st.integers(0, 2)), blank=data.draw(st.booleans()), total=data.draw(st.booleans()),
         encoding=data.draw(st.sampled_from(["utf-8", "utf-16", "utf-8-sig", "cp1252", "cp850", "mac-roman", "cp932"])),
@@ -460,3 +460,40 @@ def test_damaged_files_raise_no_error_of_python(tmp_path: Path) -> None:
             )
             with suppress(UsageError):
                 wb.read_table(tmp_path / "a.csv", columns={"at": "Buchungstag"} if draw.random() < 0.3 else None)
+
+
+NAMELESS = {
+    "an index of pandas": (",Date,Amount\n0,2026-03-31,1.50\n", ["column 1", "Date", "Amount"]),
+    "a mark of the side at the end": ("Date;Amount;\n2026-03-31;1.50;S\n", ["Date", "Amount", "column 3"]),
+    "a separator at the end of each line": ("Date;Amount;\n2026-03-31;1.50;\n", ["Date", "Amount"]),
+    "one name twice": ("Date,Cur,Amount,Cur\n2026-03-31,EUR,1.50,EUR\n", ["Date", "Cur (column 2)", "Amount", "Cur (column 4)"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+def test_columns_without_a_name_of_their_own_are_named_by_place(tmp_path: Path, name: str) -> None:
+    """No value goes, and no name stands for two columns."""
+    text, names = NAMELESS[name]
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+
+    frame = wb.read_table(path)
+    assert list(frame) == names
+    assert str(frame.iloc[0]["Amount"]) == "1.500000"
+    if "Cur" in text:
+        with pytest.raises(UsageError, match=r"Cur \(column 2\), Amount, Cur \(column 4\)"):
+            wb.read_table(path, columns={"amount": "Amount", "currency": "Cur"})
+
+
+@pytest.mark.parametrize(
+    "head, name", [("transaction_id,,amount", "column 2"), ("transaction_id,amount,amount", "amount (column 2)")]
+)
+def test_a_bulk_run_refuses_columns_without_a_name_of_their_own(tmp_path: Path, head: str, name: str) -> None:
+    """No field has such a name, so that nothing is sent."""
+    (tmp_path / "a.csv").write_text(f"{head}\n1,2,3\n")
+
+    with wb.connect(seed=7) as api:
+        with pytest.raises(wb.InvalidRequest) as raised:
+            wb.bulk.run(api.simulate_refund, tmp_path / "a.csv")
+        assert not list(api.journal)
+    assert f"{name} is not a member of SimulateRefund" in str(raised.value)

@@ -268,7 +268,7 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", 
         is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)
         matches = sorted(glob.glob(pattern)) if is_pattern else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):
-            raise UsageError([Problem("paths", "file", f"no event log at {visible(str(path), 200)}")], of="read_log")
+            raise UsageError([Problem("paths", "file", f"name no event log: {visible(str(path), 200)}")], of="read_log")
         files += map(Path, matches)
     if invalid not in ("raise", "reject"):
         raise UsageError([not_allowed("invalid", invalid, ("raise", "reject"))], of="read_log")

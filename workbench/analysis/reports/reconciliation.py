@@ -337,6 +337,7 @@ def _statement(
                 f"Not explained: cannot be known, since {len(undated):,} postings ({total} net) have no period."
             )
         else:
-            lines.append(f"Not explained: {money(left, code)}, in {pairs:,} pairs of different amounts.")
+            noun = "pair" if pairs == 1 else "pairs"
+            lines.append(f"Not explained: {money(left, code)}, in {pairs:,} {noun} of different amounts.")
     lines += [f"Matched by the net of an id, not row by row: {many:,} ids."] * bool(many)
     return lines, rest

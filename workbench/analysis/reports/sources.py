@@ -114,7 +114,7 @@ def read(source: object) -> Reading:
     inbox: object = getattr(source, "inbox", source)
     unreadable = getattr(inbox, "unreadable", None)
     unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
-    kind = "inbox" if inbox is not source or unread else "events"
+    kind = "inbox" if inbox is not source or unread else "list of events"
     return _of_events(events_frame(inbox, PATTERN), kind, unread=unread)
 
 

@@ -71,29 +71,34 @@ class Grid:
     notes: tuple[str, ...] = ()
 
     def names(self, limits: FileLimits) -> tuple[str, ...]:
-        """Return the names of the columns.
+        """Return the names of the columns. A column without a name of its own is named by place, such as "column 3".
 
         Raises:
-            BadSheet: A column has no name, or two columns have the same name.
+            BadSheet: There are too many columns.
         """
         if self.head < 0:
             width = max((len(trimmed(row.cells)) for row in self.rows), default=0)
             return tuple(map(str, range(1, width + 1)))
-        names = ["" if cell is None else str(cell).strip() for cell in trimmed(self.rows[self.head].cells)]
+        head = self.rows[self.head].cells
+        widest = max((len(trimmed(row.cells)) for row in self.rows[self.head + 1 :]), default=0)
+        width = max(len(trimmed(head)), min(len(head), widest))  # a column without a name may be the last one
+        names = ["" if cell is None else str(cell).strip() for cell in head[:width]]
         if len(names) > limits.columns:
             raise too_many_columns(len(names), limits)
-        if not all(names):
-            raise BadSheet(f"line {self.rows[self.head].number}: a column of the first line has no name")
-        twice = sorted(visible(name, 80) for name, count in Counter(names).items() if count > 1)
-        if twice:
-            raise BadSheet(f"duplicate column: {', '.join(twice)}")
-        return tuple(names)
+        times = Counter(names)
+        return tuple(_own_name(name, place, times[name]) for place, name in enumerate(names, 1))
 
     @property
     def body(self) -> list[Row]:
         """Return the rows after the header row, without rows that repeat the header."""
         names = self.rows[self.head].cells if self.head >= 0 else None
         return [row for row in self.rows[self.head + 1 :] if row.cells != names]
+
+
+def _own_name(name: str, place: int, times: int) -> str:
+    if not name:
+        return f"column {place}"
+    return name if times == 1 else f"{name} (column {place})"
 
 
 def blank(cells: Cells) -> bool:

@@ -10,19 +10,23 @@ SPACES = " \u00a0\u2007\u2009\u202f"
 MARKS = (".", ",")
 """Decimal marks."""
 CURRENCIES = {"€": "EUR", "£": "GBP", "R$": "BRL", "US$": "USD", "C$": "CAD", "A$": "AUD", "zł": "PLN", "₹": "INR",
-    "Fr.": "CHF", "SFr.": "CHF", "₩": "KRW", "Kč": "CZK", "Ft": "HUF", "₺": "TRY"}  # fmt: skip
+    "Fr.": "CHF", "SFr.": "CHF", "₩": "KRW", "円": "JPY", "Kč": "CZK", "Ft": "HUF", "₺": "TRY"}  # fmt: skip
 """Currencies by their symbols."""
-SHARED_SYMBOLS = {"$": ("USD", "CAD", "AUD", "MXN"), "¥": ("JPY", "CNY"), "kr": ("SEK", "NOK", "DKK")}
+_YEN = ("JPY", "CNY")
+SHARED_SYMBOLS = {"$": ("USD", "CAD", "AUD", "MXN"), "¥": _YEN, "￥": _YEN, "kr": ("SEK", "NOK", "DKK")}
 """Symbols of several currencies."""
 SIDES = {
     **dict.fromkeys(("CR", "C", "H", "HABEN", "CREDIT", "HAVE", "CRÉDIT", "HABER", "AVERE", "BIJ"), "credit"),
     **dict.fromkeys(("DR", "D", "S", "SOLL", "DEBIT", "DÉBIT", "DEBE", "DARE", "AF", "DB"), "debit"),
 }
 """Marks of the side of an amount: credit or debit."""
+_MINUS = "\\-−–▲△"  # the triangles are minus signs of Japanese accounts
 _LONGEST = 60  # maximum length of a number, in characters
 _PARTS = re.compile(
-    r"(?P<before>[^\d+\-−–.,]*?)[ \u00a0]*(?P<sign>[+\-−–]?)[ \u00a0]*(?P<between>[^\d+\-−–.,\s]*)[ \u00a0]*"
-    r"(?P<digits>[.,]?\d(?:[\d.,'’ \u00a0\u2007\u2009\u202f]*\d)?)[ \u00a0]*(?P<trail>[\-−–]?)(?P<after>[^\d]*)"
+    rf"(?P<before>[^\d+{_MINUS}.,]*?)[ \u00a0]*(?P<sign>[+{_MINUS}]?)[ \u00a0]*"
+    rf"(?P<between>[^\d+{_MINUS}.,\s]*)[ \u00a0]*"
+    r"(?P<digits>[.,]?\d(?:[\d.,'’ \u00a0\u2007\u2009\u202f]*\d)?)[ \u00a0]*"
+    rf"(?P<trail>[{_MINUS}]?)(?P<after>[^\d]*)"
 )
 _BRACKETS = re.compile(r"([^\d()]*)\((.*)\)([^\d()]*)")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,'’ \u00a0\u2007\u2009\u202f])\d{3})(?:\1\d{3})*")
@@ -89,7 +93,7 @@ def written_number(text: str) -> WrittenNumber | None:
             side = SIDES[word.upper().rstrip(".")]
         else:
             return None
-    return WrittenNumber(in_brackets or (sign or trail) in {"-", "−", "–"}, match["digits"], currency, side)
+    return WrittenNumber(in_brackets or (sign or trail) not in ("", "+"), match["digits"], currency, side)
 
 
 def _is_spaced(digits: str) -> bool:

@@ -103,7 +103,7 @@ class Ledger:
             column = self.named["amount"]
             values = self.reader.numbers(column, self.cells[column])
             if "side" in self.named:
-                values = self.reader.by_side(column, values, self._sides())
+                values = self.reader.by_side([column], values, self._sides())
             elif any(values) and not any(value is not None and value < 0 for value in values):
                 self._ask_for_sides()
             return [-value if value is not None and self.turned else value for value in values]
@@ -120,7 +120,7 @@ class Ledger:
                 self.reader.problem(negative[0], side, "is negative in a column of positive amounts")
         chosen = [(own or present)[0] for own in sides]
         unsigned = [abs(both[side][row] or Decimal(0)) for row, side in zip(rows, chosen, strict=True)]
-        return self.reader.by_side(" and ".join(self._sources), unsigned, chosen)
+        return self.reader.by_side(self._sources, unsigned, chosen)
 
     def _sides(self) -> list[str | None]:
         sides = [_SIDE_OF.get((text or "").strip().upper()) for text in self._texts("side")]

@@ -227,10 +227,12 @@ def _left_out(table: _Table, bad: Mapping[int, str]) -> list[str]:
         counts.setdefault(reason, []).append(row.number)
     if bad:
         counts["rejected"] = list(bad)
-    return [
-        f"{len(lines):,} rows left out ({reason}): line {', '.join(map(str, lines[:5]))}{' …' if lines[5:] else ''}."
-        for reason, lines in counts.items()
-    ]
+    notes = []
+    for reason, lines in counts.items():
+        several = "s" if lines[1:] else ""
+        places = f"{', '.join(map(str, lines[:5]))}{' …' if lines[5:] else ''}"
+        notes.append(f"{len(lines):,} row{several} left out ({reason}): line{several} {places}.")
+    return notes
 
 
 def _stored(path: Path, sizes: FileLimits) -> pd.DataFrame:

@@ -194,9 +194,11 @@ class Columns:
         sides = [part.side if isinstance(part, WrittenNumber) else "" for part in parts]
         if not any(sides):
             return values
-        return self.by_side(name, values, [side or None for side in sides])
+        return self.by_side([name], values, [side or None for side in sides])
 
-    def by_side(self, name: str, values: Sequence[Decimal | None], sides: Sequence[str | None]) -> list[Decimal | None]:
+    def by_side(
+        self, names: Sequence[str], values: Sequence[Decimal | None], sides: Sequence[str | None]
+    ) -> list[Decimal | None]:
         """Return amounts with the signs that their sides imply."""
         positive = self.answers.get("credit")
         signs = {"+": {"credit": 1, "debit": -1}, "-": {"credit": -1, "debit": 1}}
@@ -209,7 +211,7 @@ class Columns:
         }
         if positive is None and any(values):
             meanings = {"+": "credits are positive, debits negative", "-": "debits are positive, credits negative"}
-            self.ask("credit", _column(name), meanings, signed)
+            self.ask("credit", _column(*names), meanings, signed)
         return signed[positive or "+"]
 
     def currencies(self, name: str, cells: Cells) -> set[str]:
@@ -287,8 +289,8 @@ class Columns:
         return zoned
 
 
-def _column(name: str) -> str:
-    return f"column {visible(name, 60)}"
+def _column(*names: str) -> str:
+    return f"column{'s' if len(names) > 1 else ''} {' and '.join(visible(name, 60) for name in names)}"
 
 
 def _is_empty(cell: object) -> bool:

@@ -167,7 +167,7 @@ class Scope:
 
 def net_spend(scope: Scope) -> Tile:
     """Settlements less refunds, each counted in the period in which it was made."""
-    net, note = scope.part.net, "settlements less refunds, each at its own time"
+    net, note = scope.part.net, "settlements less refunds"
     cents, count = scope.part.unplaced(*scope.range)
     if count:
         note += f"; without {count:,} of unknown time, {rendering.money(cents, scope.currency)}"
