@@ -78,7 +78,7 @@ def as_described(now: Content, former: Content, new: Content) -> bool:
     return (
         wheels in [{name: text for name, text in of.items() if name.endswith(".whl")} for of in (former, new)]
         and now.keys() == new.keys()
-        and all(hashlib.sha256(now[f"class/setup/{name}"]).hexdigest() == files[name]["sha256"] for name in files)
+        and all(hashlib.sha256(now[f"class/setup/{name}"]).hexdigest() == files[name] for name in files)
     )
 
 

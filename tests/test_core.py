@@ -37,7 +37,7 @@ def names(tree: ast.AST) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", CORE)
 def test_the_core_names_nothing_above_it(part: str) -> None:
-    """No name in code or types refers to a class, lesson, panel or chart, nor does a text, with listed exceptions."""
+    """No name in code or types, and no text except the listed ones, refers to a class, lesson, panel or chart."""
     files = sorted((ROOT / part).rglob("*.py"))
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
     named = {f"{file.name}: {name}" for file, tree in trees.items() for name in names(tree) if UPPER.search(name)}

@@ -17,7 +17,7 @@ KINDS = ("client", "threads", "awaited")
 
 
 def settings(journal: Path, ledger: Path) -> dict[str, Any]:
-    """Return the arguments of a client whose every request adds a line to the ledger."""
+    """Return the arguments of a client. Each of its requests adds a line to the ledger."""
     written = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def carry_out(request: httpx.Request) -> httpx.Response:

@@ -197,7 +197,7 @@ def test_no_key_of_another_host_replaces_it(profile: Path) -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 4])
 def test_retries_of_reads(retries: int) -> None:
-    """`http={"retries": n}` retries a read n times, and a call with an effect never."""
+    """`http={"retries": n}` retries a read n times, and never a call with an effect."""
     service = Service(httpx.ReadTimeout(""))
     with pytest.raises(NoAnswer):
         client_on(service, http={"retries": retries}).list_contracts()

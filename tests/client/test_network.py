@@ -1,4 +1,4 @@
-"""Real sockets on this machine: servers that answer late, slowly, partly, elsewhere, or with decompression bombs."""
+"""Real sockets on this machine: servers that answer late, slowly or partly, redirect, or send decompression bombs."""
 
 import asyncio
 import contextlib
@@ -159,7 +159,7 @@ def silent() -> Iterator[RawServer]:
 
 @contextlib.contextmanager
 def dripping(head: bytes) -> Iterator[RawServer]:
-    """Send the head immediately, then single bytes at intervals, without an end."""
+    """Send the head immediately, then single bytes at intervals, indefinitely."""
     silence = _Silence()
 
     def slow_bytes(connection: socket.socket, _: bytes) -> bool:

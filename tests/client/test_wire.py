@@ -583,7 +583,7 @@ def test_reads_are_tried_three_times(name: str, failure: Any) -> None:
 def test_reads_give_up(name: str, failure: Any) -> None:
     """After three attempts a read raises NoAnswer."""
     service = Service(failure)
-    with pytest.raises(NoAnswer, match="asked 3 times"):
+    with pytest.raises(NoAnswer, match="tried 3 times"):
         call(client_on(service), name)
 
     assert service.count == 3
@@ -743,7 +743,7 @@ def test_a_call_ends_at_its_deadline() -> None:
         raise httpx.ReadTimeout("x")
 
     service = Service(slow)
-    with pytest.raises(NoAnswer, match="asked twice"):
+    with pytest.raises(NoAnswer, match="tried twice"):
         client_on(service, clock=clock).list_contracts()
 
 

@@ -310,4 +310,4 @@ def test_a_large_file_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
             assert session.sandbox.state(card)["status"] == "locked"
             assert events[-1]["undo"] is undoable
-            assert ("Not undoable: undo copies at most 20 records" in events[-1]["text"]) is not undoable
+            assert ("Not undoable: undo needs a file with at most 20 records" in events[-1]["text"]) is not undoable

@@ -459,7 +459,7 @@ def test_all_problems_are_reported_together() -> None:
 
 
 def test_a_part_of_an_address_needs_a_word() -> None:
-    """A partial address is refused unless allowed, and always in an application."""
+    """A partial address is refused unless allowed. In an application it is always refused."""
     update = build(people.UpdateUser, {"user_id": CARD, "address": {"city": "Springfield"}})
 
     assert len(problems(update)) == 4

@@ -628,7 +628,7 @@ def test_what_a_hook_of_a_user_refuses_is_unreadable() -> None:
 
 
 def test_json_as_the_standard_library_reads_it() -> None:
-    """A float from `json.loads` is refused with the exact way to parse it."""
+    """A float from `json.loads` is refused. The error says how to parse numbers exactly."""
     text = (SAMPLES / "list_contracts.200.json").read_text(encoding="utf-8")
     with pytest.raises(Unreadable, match="parse_float=Decimal"):
         converter().structure(json.loads(text), list[IssuingContract])

@@ -162,7 +162,7 @@ def test_stellar_pattern(record: type[Any], text: str, fits: bool) -> None:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_words(words: Any, expected: str) -> None:
-    """An enum has the values of the document in their order."""
+    """An enum has the values of the document, in its order."""
     assert expected.split() == [str(word) for word in words]
 
 

@@ -166,7 +166,7 @@ def test_all_problems_are_in_one_error(tmp_path):
         ),
         ("months = [1, 2]\n", "months must have 12"),
         (f"weekdays = {[0] * 7}\n", "weekdays must not all be 0"),
-        ("settle_hours = [3, 2]\n", "settle_hours must not descend"),
+        ("settle_hours = [3, 2]\n", "settle_hours must be in ascending order"),
         ("refund_days = []\n", "refund_days must have 1 to"),
         ("declined = 0.6\nreversed = 0.6\n", "declined must be at most 1 together"),
         ("categories = []\n", "categories must have a share"),

@@ -76,7 +76,7 @@ def test_an_optional_member_is_not_always_there(kind: str, sent: dict[str, list[
     of_behavior = {"body.spend.completionReason"}
 
     assert always & {f"body.{path}" for path in EVENT_KINDS[kind].optional} <= of_behavior | {
-        "body.userId",  # present for the payment route of a consumer; that of a company has companyId
+        "body.userId",  # a consumer's payment route has it; a company's route has companyId
     }
 
 

@@ -96,7 +96,7 @@ def test_what_an_allowed_host_answers_is_not_shown(public: tuple[Sandbox, str]) 
 
 
 def test_random_keys_stay_in_the_file(tmp_path: Path) -> None:
-    """A file preserves its random keys, and a file with other keys does not get them."""
+    """A file preserves its random keys, and a file with seeded keys cannot change to random ones."""
     first = Sandbox(path=tmp_path / "a.db", random_keys=True)
     key = first.full_key
     first.close()

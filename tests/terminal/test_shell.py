@@ -132,7 +132,7 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
 
 
 def test_the_dashboard_is_of_what_the_options_name(wb, tmp_path, monkeypatch):
-    """The command evaluates the target options itself: --fresh writes a program of 240 people."""
+    """The target options apply to the command: --fresh writes a program of 240 people."""
     from workbench.screens.panel.panel import Panel
 
     monkeypatch.setattr(Panel, "document", lambda panel, every=0: str(len(panel.lists["users"])))

@@ -1,4 +1,4 @@
-"""Receivers and workers on one inbox file, in processes that are killed or forked or lose access to it, and senders."""
+"""Receivers, workers and senders of one inbox file. The processes are killed, forked, or lose access to the file."""
 
 import http.client
 import os

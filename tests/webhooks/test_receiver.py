@@ -237,6 +237,6 @@ def test_what_was_not_stored_is_listed(served: tuple[Inbox, str]) -> None:
         f"A duplicate of event {sample.event.id}.",
         "Missing or wrong signature.",
         "tunnel.example is not a host name of this server (421): allow it with hosts=[…], at a prompt with --allow-host.",
-        "Not the path of the inbox (404).",
-        "Not declared as JSON (415).",
+        "The path is not the inbox's (404).",
+        "The content type is not JSON (415).",
     ]

@@ -89,7 +89,9 @@ class Health:
 
 @attrs.frozen
 class _Sign:
-    """One occurrence of a trouble. Occurrences with the same cause form one trouble, with the wording of the last."""
+    """One occurrence of a trouble. Occurrences with the same cause form one trouble, with the wording of the last
+    occurrence.
+    """
 
     what: str
     id: str | None = None

@@ -90,14 +90,8 @@ def _certificate(host: str, port: int, fingerprint: str) -> str:
 
 def leave() -> Display:
     """Leave the class. Later sessions open embedded sandboxes again, and your progress is not lost."""
-    path = state_path() / membership.JOINED
-    was = path.exists()
     for name in (membership.JOINED, _CERTIFICATE):
         (state_path() / name).unlink(missing_ok=True)
     status = Cell(("○ not in a class",), "status:planned")
-    text = (
-        "New kernels and commands use embedded sandboxes. Your progress is kept: wb.course.progress() shows it."
-        if was
-        else "No class was joined by a link on this account."
-    )
+    text = "New kernels and commands use embedded sandboxes. Your progress is kept: wb.course.progress() shows it."
     return Display(Sheet(title="CLASS", status=status, words=(text,)))

@@ -421,7 +421,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def running(handler: Handler, **options: Any) -> AbstractContextManager[str]:
-    """Serve a handler that does not need its URL. The arguments are those of `serving`."""
+    """Serve a handler that does not need its URL. The arguments are the same as for `serving`."""
     return serving(lambda _: handler, **options)
 
 

@@ -139,7 +139,7 @@ class Exchange:
         finally:
             try:
                 self.record_end()
-            finally:  # recorded again, since an interrupt may have prevented the first attempt
+            finally:  # tried again, since an interrupt may have prevented the first attempt to record
                 self.record_end()
             for notice in self.notices:
                 advise(notice)
@@ -373,7 +373,7 @@ class Exchange:
             self.not_sent(broken.why, broken.cause)
         times = {1: "once", 2: "twice"}.get(self.tries, f"{self.tries} times")
         raise errors.NoAnswer(
-            f"{self.operation.name}: {self.context.host} did not answer ({broken.why}), asked {times}."
+            f"{self.operation.name}: {self.context.host} did not answer ({broken.why}), tried {times}."
             f"{self.retry_budget_note}"
         ) from broken.cause
 

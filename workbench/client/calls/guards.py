@@ -161,7 +161,7 @@ class ClientContext:
         if not operation.effect:
             return
         if self.locked:
-            raise NotArmed(f"{operation.name}: {self.locked}, so nothing with an effect is sent.")
+            raise NotArmed(f"{operation.name}: {self.locked}, so the call was not sent.")
         if not self.production:
             return
         arming = self.armed

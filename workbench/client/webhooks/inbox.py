@@ -333,7 +333,7 @@ class Inbox:
         self, kind: KindPattern | None = None, where: Where | None = None, since: Since = None
     ) -> list[AnyEvent]: ...
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
-        """Return the events in order of arrival. The arguments are those of `stored`."""
+        """Return the events in order of arrival. The arguments are the same as for `stored`."""
         return [stored.event for stored in self.stored(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:

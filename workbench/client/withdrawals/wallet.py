@@ -260,8 +260,8 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
         notes = [str(Remedy("wallet_json"))]
         if "parameters" in self:
             notes.append(
-                "It is partial: the call of the contract (on Solana withdrawSingleSignerCollateralAsset, on Stellar "
-                "withdraw_assets, in public examples) takes these parameters: "
+                "The transaction is partial: the contract's call (on Solana withdrawSingleSignerCollateralAsset, on "
+                "Stellar withdraw_assets, in public examples) takes these parameters: "
                 f"{Remedy('assumption', id='withdrawal_ed25519_transaction')}."
             )
         return sheet_of("transaction", rows, notes=notes)

@@ -107,7 +107,7 @@ class Withdrawal(NotSerializable, Shown):
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
         self.expires_at = (
             answer.expires_at if isinstance(answer.expires_at, datetime) else None
-        )  # None if the service's time could not be parsed; the answer then has text
+        )  # None if the service's time could not be parsed; the answer then has it as text
         # the form in which the time is signed
         self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None

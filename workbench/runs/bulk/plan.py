@@ -72,7 +72,7 @@ class InvalidRows(InvalidRequest):
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """Every problem as a DataFrame: row, column, rule, message, and what was found unless it may be private."""
+        """Every problem as a DataFrame with row, column, rule, message and, unless it may be private, the value."""
         import pandas as pd
 
         return pd.DataFrame([attrs.asdict(problem) for problem in self._found]).convert_dtypes()

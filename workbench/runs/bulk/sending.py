@@ -85,7 +85,10 @@ def run(
     Raises:
         InvalidRows: Rows are invalid; `.frame` lists every problem with row, column and rule. Nothing was sent.
         NotArmed: In production, the phrase is missing or the session is not armed. Nothing was sent.
+        RunChanged: The file at `path` contains a run with other rows or another service. Nothing was sent.
+        UsageError: An argument is invalid, such as an async client or an unreadable file of rows. Nothing was sent.
         Interrupted: The run was stopped by Ctrl-C; `.result` has the result of each row.
+        FileBusy: Another process has the run open.
     """
     operation = operation_of(call)
     return _run(
@@ -135,6 +138,7 @@ def resume(
     Raises:
         RunChanged: Rows that were sent have changed, other rows have changed without `accept_changes`, or the service
             is different, such as a restarted embedded sandbox.
+        UsageError: The file contains no run, or `resolved` names a row with a known outcome.
         FileBusy: Another process has the run open.
     """
     file = Path(path)

@@ -94,6 +94,7 @@ def run(
         InvalidSequence: Names, types, references or limits are wrong, or the file belongs to another run. All problems
             are listed; nothing was sent.
         WrongEnvironment: `api` is a production service, or the sequence needs another behavior, team or example.
+        UsageError: `resolved` is given without `path`, or names a step with a known outcome.
         Interrupted: Ctrl-C stopped the run; `.result` is the run so far.
         FileBusy: Another process has the file of the run open.
     """
@@ -142,6 +143,15 @@ class Stepper:
 
     `next()` runs one step, `change(step, **arguments)` changes the arguments of a later step, and `run()` runs the
     remaining steps.
+
+    Args:
+        api: A session or a synchronous client, or a `Sandbox`.
+        sequence: See `run`.
+        values: The parameters that the sequence declares.
+
+    Raises:
+        InvalidSequence: The sequence or a parameter is invalid. Nothing was sent.
+        WrongEnvironment: `api` is a production service, or the sequence needs another behavior, team or example.
     """
 
     @hide_arguments
@@ -171,7 +181,11 @@ class Stepper:
         self._player.sequence = changed_sequence
 
     def next(self) -> StepResult | None:
-        """Run the next step and return its result; None if none remains."""
+        """Run the next step and return its result; None if none remains.
+
+        Raises:
+            UsageError: The session or client is asynchronous.
+        """
         step = next(self._pending, None)
         return None if step is None else self._player.play(step)
 
