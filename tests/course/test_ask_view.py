@@ -94,7 +94,7 @@ def test_a_task_is_done_from_the_panel() -> None:
         assert {"do": "Tasks", "label": "Tasks"} in actions
         assert opened["model"] == chooser.widget.model_id
         assert "✓ done" in chooser.asked.feedback.value
-        panel.answer({"do": "close form"})
+        panel.answer({"do": "close_form"})
         assert panel.pane is None
         assert len(_instances) == before
         assert other.sandbox.events() != api.sandbox.events()  # the action ran in the panel's session, not in this one

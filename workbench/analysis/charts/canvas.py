@@ -235,12 +235,6 @@ class Canvas:
         )
 
 
-def ink_of() -> str:
-    """Return the text color of the active style, or a color that is readable on both white and black."""
-    color: str = mpl.rcParams["text.color"]
-    return INK if color == "black" else color
-
-
 def page_of(size: Size, rows: int) -> Axes:
     """Return the Axes of a new figure, whose height depends on the number of bar rows."""
     width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
@@ -256,7 +250,8 @@ def page_of(size: Size, rows: int) -> Axes:
 def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterator[Canvas]:
     """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings."""
     with mpl.rc_context(_NEUTRAL):
-        ink = ink_of()
+        color = mpl.rcParams["text.color"]
+        ink = INK if color == "black" else color  # readable on both white and black
         axes = page_of(size, rows) if ax is None else ax
         width = axes.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
         if ax is not None:

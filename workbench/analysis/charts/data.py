@@ -122,7 +122,7 @@ def dollars(cents: Number, currency: str = "USD") -> str:
 
 def signed(cents: int, currency: str = "USD") -> str:
     """Format an amount in its main unit with its sign: `+1,234.50`."""
-    return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents), currency)
+    return ("+" if cents > 0 else "") + dollars(cents, currency)
 
 
 def percent(part: int, total: int) -> str:
@@ -167,7 +167,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     if missing and len(frame.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     if missing:
-        return frame.reindex(columns=list(columns))
+        return frame.reindex(columns=[*columns])
     if "points" in columns:
         rows, repeated = once(frame, "points")
         notes, _ = caveats_of([Left("", repeated[["points"]], REPEATED)], "rows")
@@ -201,7 +201,7 @@ def period_of(data: pd.DataFrame) -> Any:
 
 def is_running(data: pd.DataFrame) -> bool:
     """Return whether the last period of a report is incomplete."""
-    return "running" in data and len(data) > 0 and bool(data["running"].fillna(False).iloc[-1])
+    return "running" in data and bool(data["running"].iloc[-1:].any())
 
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:

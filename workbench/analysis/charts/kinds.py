@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
 from workbench.analysis.charts.canvas import LETTER, Canvas
-from workbench.analysis.charts.data import Steps, exact, is_running, label, number, scale_of, total
+from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, total
 from workbench.analysis.tables.rows import EXACT
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look
 
@@ -115,25 +115,24 @@ def names_of(columns: str | tuple[str, ...]) -> tuple[str, ...]:
 def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw horizontal bars from top to bottom. The last length of a nested bar is drawn within the first."""
     bars: Sequence[Bar] = picture.rows
-    is_nested, ends = not isinstance(form.x, str), [0.0] * len(bars)
+    is_nested, ends = not isinstance(form.x, str), list[float]()
     lengths = [[*map(exact, bar.lengths)] for bar in bars]
     scale = scale_of(length for parts in lengths for length in (parts if is_nested else [total(parts)]))
     for place, bar in enumerate(bars):
+        end = 0.0
         for part, (length, look) in enumerate(zip(map(scale, lengths[place]), bar.looks, strict=True)):
             is_inner = is_nested and part > 0
             style = outlined(look.color) if is_nested and not part else filled(look)
-            left = 0.0 if is_nested else ends[place]
+            left = 0.0 if is_nested else end
             on.axes.barh(place, length, left=left, height=_THICKNESS * (_INNER if is_inner else 1), **style)
-            ends[place] = max(ends[place], length) if is_inner else left + length
+            end = max(end, length) if is_inner else left + length
+        dx, side = (5, "left") if end >= 0 else (-5, "right")
+        on.annotate(end, place, on.short(bar.text), dx=dx, ha=side, va="center")
+        ends.append(end)
     longest = sorted(range(len(ends)), key=lambda place: -abs(ends[place]))[:3]
     on.say(*(f"{bars[place].name}: {bars[place].text}" for place in longest))
-    names, texts = [on.short(bar.name) for bar in bars], [on.short(bar.text) for bar in bars]
-    for place, (end, text) in enumerate(zip(ends, texts, strict=True)):
-        dx, side = (5, "left") if end >= 0 else (-5, "right")
-        on.annotate(end, place, text, dx=dx, ha=side, va="center")
-    _fit_bars(on, ends, names, texts)
-    if not on.compact:
-        on.numbers("x", whole=form.whole)
+    on.numbers("x", whole=form.whole)
+    _fit_bars(on, ends, bars)
     on.labels(scale.unit(picture.unit), "")
     if is_nested:
         on.legend([Patch(**outlined(on.ink), label=form.x[0]), _key(form.x[1], Look(on.ink))])
@@ -141,13 +140,14 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
         on.legend([_key(*entry) for entry in picture.legend.items()])
 
 
-def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Sequence[str]) -> None:
+def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
     """Label the bars, and reserve space for the values at their ends."""
+    names, longest = [on.short(bar.name) for bar in bars], max(len(on.short(bar.text)) for bar in bars)
     on.axes.set_yticks(range(len(ends)), names)
     on.axes.set_ylim(len(ends) - 0.4, -0.6)
     low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
     span, before = (high - low) or 1.0, max(map(len, names)) * LETTER * on.base / 72
-    room = max(map(len, texts)) * 0.6 * on.small / 72 / max(on.width - before - 0.3, 1)
+    room = longest * 0.6 * on.small / 72 / max(on.width - before - 0.3, 1)
     more = span * min(room / (1 - min(room, 0.8)), 4) + span * 0.02
     on.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
     if on.compact:  # the labels already show the numbers
@@ -158,8 +158,8 @@ def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Se
 # -- over time
 
 
-def series_of(picture: Picture, form: Form) -> tuple[dict[str, dict[int, Decimal]], Steps]:
-    """Return the values of each line or column by step, and the steps."""
+def series_of(picture: Picture, form: Form) -> tuple[dict[str, dict[int, Decimal]], Steps, Scale]:
+    """Return the values of each line or column by step, the steps, and the scale of the values."""
     rows, steps = picture.rows, picture.steps
     assert steps is not None
     every = () if form.known else range(len(steps.starts))
@@ -169,22 +169,22 @@ def series_of(picture: Picture, form: Form) -> tuple[dict[str, dict[int, Decimal
         for name, step, value in zip(names, rows[form.x], rows[column], strict=True):
             values = series.setdefault(name, dict.fromkeys(every, Decimal(0)))
             values[int(step)] = EXACT.add(values.get(int(step), Decimal(0)), exact(value))
-    return {name: dict(sorted(values.items())) for name, values in series.items()}, steps
+    scale = scale_of(value for values in series.values() for value in values.values())
+    return {name: dict(sorted(values.items())) for name, values in series.items()}, steps, scale
 
 
 def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     """Draw lines over time, labeled at their ends. The last segment is dashed if its period is still running."""
-    series, steps = series_of(picture, form)
-    ranked = sorted(series, key=lambda name: -[*series[name].values()][-1]) if form.by else [*series]
-    shown = {name: series[name] for name in ranked[: len(STYLES)]}
-    scale = scale_of(value for values in shown.values() for value in values.values())
-    ends = []
-    for (name, of_steps), (color, dash, marker) in zip(shown.items(), STYLES, strict=False):
+    series, steps, scale = series_of(picture, form)
+    ranked, ends = [*series.items()], []
+    if form.by:
+        ranked.sort(key=lambda line: -[*line[1].values()][-1])
+    for (name, of_steps), (color, dash, marker) in zip(ranked, STYLES, strict=False):
         places, values = [*of_steps], [*of_steps.values()]
         heights = [*map(scale, values)]
         look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
         every = max(1, len(heights) // _MARKERS)
-        over = len(heights) - 1 if is_running(picture.data) and len(heights) > 1 else len(heights)
+        over = len(heights) - (is_running(picture.data) and len(heights) > 1)
         on.axes.plot(places[:over], heights[:over], linestyle=dash, label=name, markevery=every, **look)
         if over < len(heights):
             on.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
@@ -194,7 +194,8 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     if form.most:
         on.axes.set_ylim(0, form.most)
     _label_ends(on, len(steps.starts) - 1, ends)
-    return [f"{len(series) - len(shown):,} more lines are left out."] if len(series) > len(shown) else []
+    more = len(series) - len(STYLES)
+    return [f"{more:,} more lines are left out."] if more > 0 else []
 
 
 def _course(name: str, values: Sequence[Decimal], places: int | None) -> str:
@@ -220,8 +221,7 @@ def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None
 
 def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw vertical columns over time. The last column is hatched if its period is still running."""
-    series, steps = series_of(picture, form)
-    scale = scale_of(value for values in series.values() for value in values.values())
+    series, steps, scale = series_of(picture, form)
     few = len(steps.starts) <= _MAX_HATCHED
     last = len(steps.starts) - 1 if is_running(picture.data) else None
     for (name, values), look in zip(series.items(), [*picture.legend.values()] or [Look(GREEN)], strict=True):
