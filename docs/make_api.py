@@ -1,4 +1,4 @@
-"""Write the names in docs/reference.md, made from the code. Run: python docs/make_api.py; `--count` prints how many."""
+"""Write the public names into docs/reference.md: `python docs/make_api.py`. `--count` prints the number of names."""
 
 import ast
 import inspect
@@ -23,7 +23,7 @@ OBJECTS = ("Session", "Sandbox", "Journal", "Inbox")
 
 
 def summary(thing: Any) -> str:
-    """Return the first sentence of what a thing says of itself, on one line."""
+    """Return the first sentence of an object's docstring, on one line."""
     if not callable(thing) and not isinstance(thing, ModuleType | property):
         return "" if type(thing).__doc__ is None else _first(type(thing).__doc__)
     return _first(inspect.getdoc(thing) or "")
@@ -36,7 +36,7 @@ def _first(doc: str) -> str:
 
 
 def row(name: str, thing: Any) -> str:
-    """Return a line of a list; a function is shown with its parentheses."""
+    """Return a line of a list. The name of a function has parentheses."""
     shown = f"{name}()" if callable(thing) and not isinstance(thing, type) else name
     return f"- `{shown}`: {summary(thing)}".removesuffix(": ")
 
@@ -47,13 +47,13 @@ def table(rows: list[str]) -> str:
 
 
 def members(cls: type) -> list[str]:
-    """Return the rows of what an object of a class offers, operations apart."""
+    """Return the rows of the public members of a class, except operations."""
     names = sorted(name for name in dir(cls) if not name.startswith("_") and name not in OPERATIONS)
     return [row(name, getattr(cls, name)) for name in names]
 
 
 def counts() -> dict[str, int]:
-    """Return the number of public names: of the package, of each namespace, and of a session and the objects that it has."""
+    """Return the numbers of public names: of the package, each namespace, a session, and the session's objects."""
     found = {"wb": len(dir(wb))}
     found |= {
         f"wb.{name}": len(dir(getattr(wb, name))) for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)
@@ -70,7 +70,7 @@ def counts() -> dict[str, int]:
 
 
 def page() -> str:
-    """Return the page: the names between the two marks, and the text before and after them, written by hand."""
+    """Return the page: the generated names between the two marks, and the hand-written text around them."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARK)
     after = rest.partition(END)[2]
     spaces = [name for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)]
@@ -102,7 +102,7 @@ def page() -> str:
 
 
 def nodes() -> dict[str, tuple[int, int]]:
-    """Return the number of nodes of the syntax trees, and of files, of each package."""
+    """Return the numbers of syntax tree nodes and files of each package."""
     sizes: dict[str, tuple[int, int]] = {}
     root = Path(wb.__file__).parent
     for path in root.rglob("*.py"):

@@ -12,21 +12,20 @@ from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Beha
 PAGE = Path(__file__).parent / "assumptions.md"
 MEANINGS = {
     Confidence.WIDELY: "several independent public clients of this interface agree",
-    Confidence.LIVE: "somebody reported it from calls of a live service",
+    Confidence.LIVE: "somebody reported it after calling a live service",
     Confidence.ONCE: "one public source has it",
-    Confidence.UNCONFIRMED: "chosen for the workbench alone",
+    Confidence.UNCONFIRMED: "chosen by the workbench, without a source",
 }
 INTRODUCTION = """# Assumptions
 
-The interface document leaves things open: names, required members, error bodies, events, and much of how the service behaves. What
-the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench docs assumptions`. An assumption is marked
-where it applies, too: `~` in forms and tables, `x-assumed` in `/openapi.json`, and each answer of the sandbox names those it
-rests on in the header `workbench-assumed`.
-[The interface page](interface.md) has the assumptions about members of records and about errors.
+The interface document does not state everything: some names, required members, error bodies, events, and much of the service's behavior
+are missing. This page, `wb.assumptions()` and `workbench docs assumptions` list what the workbench assumes instead. Forms and tables mark
+an assumption with `~`, and `/openapi.json` with `x-assumed`. The header `workbench-assumed` of a sandbox's answer names the assumptions that
+the answer depends on. [The interface page](interface.md) has the assumptions about members of records and about errors.
 """
 SETTINGS = """
-The sandbox has two presets. `documented` follows the letter of the document wherever it says anything; `observed` follows what
-live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption has its default, how well it is known, and why it is assumed.
+The sandbox has two presets. `documented` follows the document literally; `observed` follows the behavior of live services:
+`wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption is listed with its default, its confidence and its reason.
 """
 
 
@@ -36,7 +35,7 @@ def value(x: Any) -> str:
 
 
 def setting(row: Behavior) -> str:
-    """Return the values of a behavior that can be chosen: of both presets, and others."""
+    """Return the possible values of a behavior: those of both presets, and others."""
     presets = value(row.documented)
     if row.documented != row.observed:
         presets += f" (observed: {value(row.observed)})"
@@ -46,7 +45,7 @@ def setting(row: Behavior) -> str:
 
 
 def listed(rows: list[Behavior]) -> Iterator[str]:
-    """Yield the assumptions, under what they are about."""
+    """Yield the assumptions, grouped by subject."""
     for where in dict.fromkeys(row.where for row in rows):
         yield f"\n### {where}\n"
         for row in (row for row in rows if row.where == where):
@@ -66,7 +65,7 @@ def page() -> str:
 
 
 def counted() -> Iterator[list[str]]:
-    """Yield the levels of confidence, with the number of assumptions of each."""
+    """Yield the levels of confidence, with the number of assumptions at each level."""
     known = assumptions()
     for level, meaning in MEANINGS.items():
         yield [level, meaning, str(sum(row.confidence == level for row in known))]

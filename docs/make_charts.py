@@ -1,7 +1,7 @@
 """Draw every chart of docs/charts.md, and the diagrams of states: `python docs/make_charts.py [FOLDER [SIZE]]`.
 
-The data come from the embedded sandbox; no key and no network are needed, and they are the same each time. Rewards and
-deliveries are made up here: those of the sandbox are too even for a picture.
+The data come from the embedded sandbox and are the same in each run. No key or network is needed. Rewards and deliveries are
+invented here, because the sandbox's own are too uniform for a picture.
 """
 
 import sys
@@ -38,7 +38,7 @@ DECLINES = (("card-locked", 2), ("blocked-mcc", 5), ("invalid-pin", 3), ("accoun
 
 
 def rewards(chance: Random) -> pd.DataFrame:
-    """Make up a year of rewards activity; the sandbox mints all of it after a day, at one rate."""
+    """Invent a year of rewards activity, because the sandbox mints all points after a day at one rate."""
     items = []
     for n in range(2_400):
         created = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=chance.randint(0, 360 * 1_440))
@@ -64,7 +64,7 @@ def rewards(chance: Random) -> pd.DataFrame:
 
 
 def applications(api: Any, chance: Random) -> Any:
-    """Make applications that move on in their own time, and give the events of it."""
+    """File applications whose reviews take different times, and return their events."""
     made = sequences.catalogue["application-pending"]
     people = [sequences.run(api, made)["apply"].answer.id for _ in range(24)]
     ways = {person: list(chance.choice(PATHS)) for person in people}
@@ -76,7 +76,7 @@ def applications(api: Any, chance: Random) -> Any:
 
 
 def declines(api: Any) -> Any:
-    """Authorize a few times and be declined."""
+    """Make a few declined authorizations."""
     for name, times in DECLINES:
         sequences.run_many(api, sequences.catalogue[f"decline-{name}"], times=times)
     sequences.run_many(api, sequences.catalogue["settle"], times=20)
@@ -84,7 +84,7 @@ def declines(api: Any) -> Any:
 
 
 def deliveries(chance: Random) -> list[dict[str, Any]]:
-    """Return deliveries as `sandbox.deliveries()` does, some of which took several tries."""
+    """Return deliveries in the format of `sandbox.deliveries()`, some with several attempts."""
     kinds = ["user.updated"] * 4 + ["transaction.created"] * 6 + ["transaction.completed"] * 3 + ["card.updated"]
     tried = {"delivered": (1, 1, 1, 1, 1, 2, 3), "waiting": (0, 2), "failed": (5,)}
     states = ["delivered"] * 15 + ["waiting", "failed"]
@@ -93,7 +93,7 @@ def deliveries(chance: Random) -> list[dict[str, Any]]:
 
 
 def balances(api: Any, folder: str) -> pd.DataFrame:
-    """Record the balances of contracts for some weeks; what they are worth changes by rates made up here."""
+    """Record the balances of contracts for some weeks, with invented exchange rates."""
     made = wb.history(api).record_balances(f"{folder}/balances.parquet")
     for _ in range(7):
         api.sandbox.advance(days=7)
@@ -142,7 +142,7 @@ def pictures() -> Iterator[tuple[str, Draw]]:
 
 
 def main(folder: Path = FOLDER, size: str = "notebook") -> None:
-    """Draw them all at "notebook" or "slide" size."""
+    """Draw all charts at "notebook" or "slide" size."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in pictures():
         (folder / f"{name}.svg").write_text(draw(size=size)._repr_html_().standalone(), encoding="utf-8")

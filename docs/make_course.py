@@ -1,7 +1,7 @@
 """Draw the pictures of the course, notebooks/images/*.svg: `python docs/make_course.py`.
 
-A picture is boxes at places of a grid, and arrows between them. What it shows stands in words as the alternative text of the
-notebook that has it, and the name of each box and arrow stands in the picture.
+A picture consists of boxes on a grid and arrows between them, each with its name. The notebook with the picture describes it in
+the alternative text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ class Picture:
     arrows: tuple[Arrow, ...]
 
     def svg(self) -> str:
-        """Return the picture as SVG on a light ground of its own, which reads in both themes."""
+        """Return the picture as SVG with a light background, so that it is readable in both themes."""
         width = max(column for column, *_ in self.boxes.values()) * COLUMN + WIDE + 2 * EDGE
         height = max(row for _, row, *_ in self.boxes.values()) * ROW + HIGH + 2 * EDGE
         return (
@@ -82,7 +82,7 @@ def _tip(x: float, y: float, a: float, b: float) -> str:
 
 
 def _label(x: float, y: float, words: str, level: bool, sign: int) -> Iterator[str]:
-    """Write a label on an arrow; beside a level arrow above or below it, each `/` begins a line."""
+    """Yield the label of an arrow. For a level arrow, the label is above or below it, and each `/` begins a line."""
     lines = words.split("/")
     top = (y - 6 - 13 * (len(lines) - 1) if sign > 0 else y + 15) if level else y + 4 - 6.5 * (len(lines) - 1)
     for number, line in enumerate(lines):

@@ -11,8 +11,8 @@ from workbench.service.interface.events import EVENT_KINDS, ORDER, EventKind
 PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events
 
-The events that the service sends, with their members, values and order. `workbench docs user.updated` describes an event at a prompt,
-and `wb.events.sample("user.updated")` makes an example. [Webhooks](interface.md#events) says how events are delivered and signed.
+This page lists the events that the service sends, with their members, values and order. `workbench docs user.updated` prints the description
+of an event, and `wb.events.sample("user.updated")` creates an example. [Webhooks](interface.md#events) describes delivery and signatures.
 
 Items marked **assumed** are not in the interface document.
 
@@ -66,7 +66,7 @@ def kind_lines(kind: EventKind) -> Iterator[str]:
 
 
 def kind_differences(kind: EventKind, same: EventKind) -> Iterator[str]:
-    """Yield how the members of a kind differ from those of another kind with the same body."""
+    """Yield the differences between a kind's members and those of another kind with the same body."""
     more = {wire: one.about.doc for wire, one in wire_leaves(kind.body) if wire in same.never - kind.never}
     rows = [(f"`{wire}`", doc, "optional" if wire in kind.optional else "") for wire, doc in more.items()]
     if rows:
@@ -76,7 +76,7 @@ def kind_differences(kind: EventKind, same: EventKind) -> Iterator[str]:
 
 
 def wire_leaves(cls: type[object]) -> Iterator[tuple[str, Member]]:
-    """Yield the members of a body, nested ones by their path, by wire names."""
+    """Yield the members of a body with their dotted wire paths."""
     names = {one.name: one.wire for path, one in leaves(cls)}
     for path, one in leaves(cls):
         yield ".".join(names.get(name, name) for name in path.split(".")), one

@@ -1,7 +1,7 @@
 """Write docs/interface.md from the declarations of workbench/service/interface: `python docs/make_interface.py`.
 
 Sections have the names that docstrings, help and notebooks cite ("Endpoints 3", "Limits"), so that `anchors` can turn each
-citation into links. What the declarations do not hold (transitions, keys, versions, notes) is written here.
+citation into links. This file contains the texts that the declarations lack (transitions, keys, versions, notes).
 """
 
 import inspect
@@ -23,26 +23,26 @@ SECTIONS = (
 )  # fmt: skip
 INTRODUCTION = f"""# The interface
 
-The card issuing service as the workbench knows it: every resource, state, endpoint, event, error and limit, in our own words.
+This page describes the card issuing service as the workbench knows it: each resource, state, endpoint, event, error and limit.
 Docstrings, help and notebooks cite the sections of this page ("Source: Endpoints 3"). Paths are relative to a base URL that ends in
-`{PREFIX}`; bodies are JSON. Domain terms are explained in the [glossary](glossary.md).
+`{PREFIX}`, and bodies are JSON. The [glossary](glossary.md) explains the domain terms.
 
-What the document leaves open is marked **assumed**, with the reason and [how well it is known](assumptions.md#how-well-an-assumption-is-known).
+If the document does not state something, it is marked **assumed**, with the reason and its [confidence](assumptions.md#how-well-an-assumption-is-known).
 """
 AUTHENTICATION = f"""
-Every request carries an API key in the header `{KEY_HEADER}`. The key belongs to one [tenant](glossary.md#tenant) and only that tenant's
-data can be reached with it. A missing or wrong key is answered with 401. Keys made for a purpose carry [roles](glossary.md#role);
-a call without the needed role is answered with 403.
+Each request carries an API key in the header `{KEY_HEADER}`. The key belongs to one [tenant](glossary.md#tenant) and gives access only to
+that tenant's data. A missing or wrong key is answered with 401. Restricted keys have [roles](glossary.md#role), and a call without the
+required role is answered with 403.
 """
 VERSIONING = f"""
 - All paths begin with `{PREFIX}`. The published description of the interface has version `{VERSION}`.
-- Payment routes moved from `/automations` to `/payment-routes`. The old paths still work and are deprecated; no date of removal is known.
-- A contract has a `contractVersion`, and an event a `version`: `1.0.0` at first, `1.1.0` since `user.updated` can carry
+- Payment routes moved from `/automations` to `/payment-routes`. The old paths still work and are deprecated, without a known date of removal.
+- A contract has a `contractVersion`, and an event has a `version`: `1.0.0`, or `1.1.0` since `user.updated` can carry
   `statusChangeReason`. The status `tosNotAccepted` was added without a change of the structure.
 """
 DOCUMENTED = {("", "authorize"), ("", "decline"), ("authorized", "reduce"), ("authorized", "reverse"), ("settled", "refund"),
               ("tosNotAccepted", "accept_terms"), ("", "file")}  # fmt: skip
-"""Transitions that the interface document gives; all others are assumed."""
+"""Transitions that the interface document states. All other transitions are assumed."""
 ADDRESSES = {
     "EvmOrSolanaWalletAddress": formats.WALLET,
     "EVM address": formats.EVM_ADDRESS,
@@ -54,14 +54,14 @@ STATES = {
         "application",
         transitions.APPLICATION,
         (
-            "Of users, companies and owners; [what each means](glossary.md#application). Events can show three statuses that responses "
-            "do not: `notStarted`, `exempt`, `tosNotAccepted`. `review` and `conclude` are decisions of the review, to any status."
+            "Users, companies and owners have an application status: [the meanings](glossary.md#application). Three statuses occur in events "
+            "but not in responses: `notStarted`, `exempt`, `tosNotAccepted`. `review` and `conclude` are decisions of the review, to any status."
         ),
     ),
     "Simulated card transaction": (
         "transaction",
         transitions.TRANSACTION,
-        "`reversed` is a state of the sandbox; responses and events show it as described under [Assumed behavior](#assumed-behavior).",
+        "`reversed` is a state of the sandbox. [Assumed behavior](#assumed-behavior) describes how responses and events show it.",
     ),
     "Disputes": ("dispute", transitions.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
     "Cards": ("card", transitions.CARD, "The statuses of cards are assumed."),
@@ -76,20 +76,20 @@ NOTES = {
         "provider-managed tenant can change `walletAddress` to a wallet that is already an admin of all the team's EVM contracts."
     ),
     "Endpoints 11": (
-        "No other call has to come first. A provider-managed tenant sends at least one of the three wallet addresses; the wallet "
+        "No other call is required first. A provider-managed tenant sends at least one of the three wallet addresses, and the wallet "
         "becomes an owner of the user's contract."
     ),
     "Endpoints 12": "Redemptions of travel bookings with status `PENDING` or `FAILED` are not listed.",
     "user.updated": (
-        "With `tosNotAccepted`, `applicationCompletionLink` leads the user to the terms; after acceptance another event reports "
-        "`approved`. The only `statusChangeReason` sent today is `provider_initiated`: the service itself made the change."
+        "With `tosNotAccepted`, `applicationCompletionLink` leads the user to the terms. After acceptance, another event reports "
+        "`approved`. The only known `statusChangeReason` is `provider_initiated`: the service itself made the change."
     ),
     "microDeposit.received": (
-        "Sent for routes with a fiat deposit address only. The deposit is recorded; no transaction is created and nothing is "
-        "converted. Most such deposits [verify the ownership of an account](glossary.md#micro-deposit)."
+        "The event is sent only for routes with a fiat deposit address. The deposit is recorded, but no transaction is created and "
+        "nothing is converted. Most such deposits [verify the ownership of an account](glossary.md#micro-deposit)."
     ),
 }
-"""What the interface document says about a section, and no declaration holds."""
+"""Statements of the interface document about a section that no declaration contains."""
 
 
 def slug(heading: str) -> str:
@@ -148,7 +148,7 @@ def words(cls: type[Any]) -> str:
 
 
 def section_of(cls: type[Any]) -> str:
-    """Return the resource a record belongs to, as its docstring or that of its module cites it."""
+    """Return the resource of a record, as cited in the docstring of the record or its module."""
     for text in (cls.__doc__, inspect.getdoc(inspect.getmodule(cls))):
         if found := re.search(r'Resources, "([^"]+)"', text or ""):
             return found[1]
@@ -156,7 +156,7 @@ def section_of(cls: type[Any]) -> str:
 
 
 def type_words(one: walk.Member) -> str:
-    """Return the type and the rule of a member in words."""
+    """Return a description of a member's type and rule."""
     named = [name for name, rule in ADDRESSES.items() if rule.pattern == one.about.rule.pattern]
     if named:
         return f"{'list of ' if isinstance(one.kind, walk.Array) else ''}[{named[0]}](#address-types)"
@@ -166,7 +166,7 @@ def type_words(one: walk.Member) -> str:
 
 
 def kind_words(kind: walk.Kind) -> str:
-    """Return the JSON type of a member in words."""
+    """Return a description of a member's JSON type."""
     match kind:
         case walk.Array(of=inner):
             return f"list of {kind_words(inner)}"
@@ -189,7 +189,7 @@ def kind_words(kind: walk.Kind) -> str:
 
 
 def field_rows(fields: Iterable[walk.Member], *, path: str | None = None, method: str = "") -> Iterator[list[str]]:
-    """Yield the row of each field of a record; with `path`, those of a request."""
+    """Yield the row of each field of a record; with `path`, of a request."""
     for one in fields:
         place = "" if path is None else "path" if f"{{{one.wire}}}" in path else "query" if method == "GET" else "body"
         meaning = one.about.doc + (
@@ -202,7 +202,7 @@ def field_rows(fields: Iterable[walk.Member], *, path: str | None = None, method
 
 
 def reasons(rows: Iterable[tuple[str, Reason | None]]) -> list[str]:
-    """Return what is assumed, one line for each reason."""
+    """Return the assumptions, one line for each reason."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for name, reason in rows:
         if reason:
@@ -214,7 +214,7 @@ def reasons(rows: Iterable[tuple[str, Reason | None]]) -> list[str]:
 
 
 def fields(cls: type[Any], *, path: str | None = None, method: str = "") -> list[str]:
-    """Return the table of a record's fields, its rules over several fields, and what is assumed about it."""
+    """Return the table of a record's fields, its rules over several fields, and its assumptions."""
     listed = walk.members(cls)
     lines = table(("Field", "In", "Type and rule", "Meaning", ""), field_rows(listed, path=path, method=method))
     lines += [
@@ -242,9 +242,9 @@ def resources() -> Iterator[str]:
 
 
 def states() -> Iterator[str]:
-    """Yield the states of each record and what leads from one to the next."""
+    """Yield the states of each record and the transitions between them."""
     yield "## States and transitions\n"
-    yield "The transitions are those of the sandbox. The document gives only some of them; the others are marked **assumed**."
+    yield "These are the transitions of the sandbox. The document states only some of them, and the others are marked **assumed**."
     for heading, (kind, moves, note) in STATES.items():
         grouped: dict[tuple[str, str, str, str], list[str]] = {}
         for (before, action), row in moves.items():
@@ -260,7 +260,7 @@ def states() -> Iterator[str]:
 
 
 def failure_row(failure: Failure) -> list[str]:
-    """Return the row of a failure, without the endpoints that answer it."""
+    """Return the row of a failure, without the endpoints that return it."""
     return [str(failure.status), f"`{failure.error}`", f"`{failure.message}`", failure.when]
 
 
@@ -272,7 +272,7 @@ def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
     if note := NOTES.get(operation.source):
         yield note
     if operation.sandbox_only:
-        yield "Exists in a sandbox only; production answers 404."
+        yield "The endpoint exists only in sandboxes. Production answers with 404."
     if operation.roles:
         yield f"The key needs the [role](glossary.md#role) {codes(sorted(operation.roles))}."
     if walk.members(operation.request):
@@ -314,7 +314,7 @@ def events() -> Iterator[str]:
 
 
 def errors() -> Iterator[str]:
-    """Yield all failures, with the operations that answer them."""
+    """Yield all failures, with the operations that return them."""
     yield "## Errors\n\nAn error has a JSON body with `statusCode` (a whole number), `error` and `message` (texts)."
     grouped: dict[Failure, list[str]] = {}
     for operation in OPERATIONS.values():
@@ -330,17 +330,17 @@ def errors() -> Iterator[str]:
 
 
 def limits() -> Iterator[str]:
-    """Yield the limits that no field states."""
+    """Yield the limits that do not belong to a field."""
     yield "## Limits"
-    yield "\nLengths and ranges stand at the fields above.\n"
+    yield "\nThe tables of fields above state lengths and ranges.\n"
     yield f"- `externalId` is unique within the tenant.\n- Deposits below {MINIMUM_DEPOSIT} USD are not processed; they cause `microDeposit.received`."
     for name in ("rate_limits", "lengths_elsewhere", "whole_numbers"):
         yield f"- **assumed**: {BEHAVIORS[name].says} ({BEHAVIORS[name].reason})."
 
 
 def behaviors() -> Iterator[str]:
-    """Yield where what is assumed about behavior stands."""
-    yield "\n## Assumed behavior\n\nHow the service behaves where the document is silent is on the page [assumptions](assumptions.md)."
+    """Yield the reference to assumed behavior."""
+    yield "\n## Assumed behavior\n\n[Assumptions](assumptions.md) describes the behavior that the document does not state."
 
 
 def lines() -> Iterator[str]:

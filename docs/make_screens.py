@@ -1,4 +1,4 @@
-"""Draw what commands print, as SVG files in docs/images: `python docs/make_screens.py`."""
+"""Draw the output of commands as SVG files in docs/images: `python docs/make_screens.py`."""
 
 import io
 import sys
@@ -15,7 +15,7 @@ IMAGES = Path(__file__).parent / "images"
 
 
 def draw(name: str, command: str, shown: object, lines: int = 30, width: int = 104) -> None:
-    """Write the first lines of a text as the picture of a terminal."""
+    """Draw the first lines of a text as a picture of a terminal."""
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print("\n".join(str(shown).splitlines()[:lines]), markup=False, highlight=False)
     (IMAGES / f"{name}.svg").write_text(console.export_svg(title=command, unique_id=name), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""List known advisories of the pinned packages by pip-audit: `python -m tests.audit`. Exit code 1: some; 2: the index has none to ask."""
+"""List known advisories for the pinned packages: `python -m tests.audit`. Exit code 1: some; 2: no audit possible."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ PINS = Path(__file__).parents[1] / "requirements/dev.txt"
 
 
 def main() -> int:
-    """Print the advisories, or that nothing could be audited."""
+    """Print the advisories, or that no audit was possible."""
     command = [
         sys.executable,
         "-m",

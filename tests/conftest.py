@@ -1,4 +1,4 @@
-"""What all tests share: the campaigns' sizes, and the samples."""
+"""Shared setup of all tests: sizes of campaigns, distribution over processes, and samples."""
 
 import asyncio
 import atexit
@@ -33,23 +33,23 @@ pytest.register_assert_rewrite(  # assertions that fail in helpers show their va
 )
 SAMPLES = HERE / "samples"
 RECORDED = SAMPLES / "recorded"
-"""Bodies with the structure met in practice; people, ids and addresses are made up."""
+"""Bodies with the structure of real answers, and with fictitious people, ids and addresses."""
 
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-"""jsonschema would build forty grammars of international addresses with it, for a second; nothing here has one."""
+"""With this module, jsonschema would spend a second on grammars of international addresses, which no test uses."""
 
 _context = httpx.create_ssl_context
 _shared = functools.cache(_context)
 httpx._transports.default.create_ssl_context = (  # type: ignore[attr-defined]
     lambda verify=True, cert=None, trust_env=True: (_shared if verify is True else _context)(verify, cert, trust_env)
 )
-"""Each `httpx.get` of a test would read the certificates of all authorities, for 20 ms."""
+"""Otherwise each `httpx.get` of a test would read the certificates of all authorities, which takes 20 ms."""
 
 hypothesis.core.function_digest = lambda function: (
     f"{function.__module__}.{function.__qualname__}".encode()
     + getattr(function, "_hypothesis_internal_add_digest", b"")
 )
-"""Hypothesis would read and tokenize the source of a test twice for its seed, at each of its parameters: a quarter of their time."""
+"""Otherwise Hypothesis would tokenize a test source twice for each parameter, a quarter of the time of these tests."""
 
 CORES = min(os.cpu_count() or 1, 4)
 
@@ -57,7 +57,7 @@ OTHER_TIERS = re.compile(r"^pytestmark = .*\bmark\.(slow|browser|soak|notebook)\
 
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY = 4 << 30
-"""Files of tests are in memory if there is so much: on a disk, each database of the thousands waits for it."""
+"""Free memory that is needed to store test files in memory. On a disk, each of thousands of databases waits for syncs."""
 
 RECURSION = sys.getrecursionlimit()
 
@@ -77,7 +77,7 @@ settings.register_profile(
 KEPT: list[object] = []
 
 UNUSED = "anyio", "playwright", "playwright-base-url"
-"""Plugins that only the browser's tests need: each looks at each test, for half a millisecond."""
+"""Plugins that only browser tests use. Each plugin adds half a millisecond to each test."""
 
 
 def _plain(config: pytest.Config) -> bool:
@@ -86,9 +86,9 @@ def _plain(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Share the files of the entire plain tier among the cores; `-n 0` keeps it in one process, as a part of it is.
+    """Distribute the files of the entire plain tier over the cores. `-n 0` and a part of the tier use one process.
 
-    A process collects, and imports, only its files: collecting all costs ten seconds.
+    Each process collects and imports only its files, because collecting all files takes ten seconds.
     """
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
         return  # a worker, or a pytest that a test started, starts no more processes
@@ -108,7 +108,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the size of the campaigns: `HYPOTHESIS_PROFILE`, else soak for `-m soak`, else the default."""
+    """Set the size of campaigns from `HYPOTHESIS_PROFILE`, else soak with `-m soak`, else the default."""
     tier = config.getoption("markexpr")
     wanted = "soak" if tier == "soak" else "fast" if tier.startswith("not slow") else "default"
     for plugin in UNUSED if "not browser" in tier else ():
@@ -134,7 +134,7 @@ def _is_of_other_tiers(path: Path) -> bool:
 
 @functools.cache
 def _parts(count: int) -> list[set[Path]]:
-    """Share the files of tests among processes so that each has about as much text."""
+    """Distribute test files over processes so that each process has about the same amount of text."""
     sizes = {path: path.stat().st_size for pattern in ("test_*.py", "*/test_*.py") for path in HERE.glob(pattern)}
     parts: list[set[Path]] = [set() for _ in range(count)]
     for path in sorted(sizes, key=lambda path: (-sizes[path], path)):
@@ -144,7 +144,7 @@ def _parts(count: int) -> list[set[Path]]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out, unimported, the files of other processes, and those whose tests are all of other tiers."""
+    """Ignore, before import, the files of other processes, and files whose tests all belong to other tiers."""
     if not _plain(config) or collection_path.suffix != ".py":
         return None
     own: list[str] | None = getattr(config, "workerinput", {}).get("part")
@@ -155,14 +155,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a process its part."""
+    """Pass a process its part of the files."""
     if count := getattr(node.config.option, "parts", 0):
         node.workerinput["part"] = sorted(map(str, _parts(count)[int(node.gateway.id[2:])]))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let each process run its part, and count the tests of all parts, of which the progress is a share."""
+    """Let each process run its part, and count the tests of all parts for the progress."""
     if not getattr(config.option, "parts", 0):
         return None
     from xdist.scheduler import EachScheduling
@@ -177,13 +177,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collector of garbage from looking again and again at thousands of collected tests."""
+    """Keep the garbage collector from rescanning thousands of collected tests."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_runtest_setup() -> None:
-    """Put back what a user has at first: the recursion limit, which py_ecc of eth-account raises for good, and no class."""
+    """Restore a user's initial state: the recursion limit, which py_ecc of eth-account changes, and no joined class."""
     sys.setrecursionlimit(RECURSION)
     if process := sys.modules.get("workbench.base.system.process"):
         process.HOSTED.clear()  # without this, later tests could not reach a service
@@ -191,9 +191,9 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End the traffic of drills, which would go on beside other tests; close the widgets that a file's tests left.
+    """End the traffic of drills, and close the widgets of a test file.
 
-    ipywidgets keeps them all, and others look at what it keeps.
+    ipywidgets keeps a reference to each widget, and other tests count these references.
     """
     if learner := sys.modules.get("workbench.course.learner"):
         learner._ended.set()
@@ -203,7 +203,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let clients wait a hundredth of what they should between tries."""
+    """Let clients wait a hundredth of their usual time between attempts."""
 
     async def asleep(clock: object, seconds: float) -> None:
         await asyncio.sleep(seconds / 100)
@@ -214,5 +214,5 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def sample() -> Callable[[str], bytes]:
-    """Return a sample of the project by its name: `sample("list_contracts.200")`."""
+    """Return a sample of the project by name, such as `sample("list_contracts.200")`."""
     return lambda name: (SAMPLES / f"{name}.json").read_bytes()

@@ -1,7 +1,7 @@
-"""A disk that refuses, or forgets: what Python and SQLite do to the files of a folder, counted, recorded and replayed.
+"""A disk that can refuse or lose writes: the file operations of Python and SQLite are counted, recorded and replayed.
 
-Each step (opening a file to write, a write, a change of length, a sync, a new name or the end of one) can be refused, and
-the steps up to a moment can be replayed as a disk may hold them after a power cut: what was not synced is there, gone or torn.
+Each step (opening a file for writing, a write, a change of length, a sync, a rename or a removal) can be refused. The steps
+up to a moment can be replayed as a power cut may leave them: data that was not synced is present, missing or partial.
 """
 
 import _pyio
@@ -33,7 +33,7 @@ _FULL = 13
 
 @attrs.frozen
 class Step:
-    """What was done to a file, or, as "note", what the program said meanwhile."""
+    """A recorded file operation, or a note of what the program reported."""
 
     kind: str
     path: str = ""
@@ -43,13 +43,13 @@ class Step:
 
 @attrs.define
 class Disk:
-    """The files of a folder: `steps` holds what was done, and the step of the number `refuse` fails.
+    """The files of a folder, with the recorded `steps`. The step number `refuse` fails.
 
     Args:
-        folder: What lies outside is left alone.
+        folder: Folder to record. Files outside of it are not affected.
         refuse: Number of the step that fails, from 1.
-        error: The error of the operating system.
-        lasting: Whether all steps after it fail, too, until `healed`.
+        error: Error number of the operating system.
+        lasting: Whether all later steps fail too, until `healed` is called.
     """
 
     folder: Path
@@ -63,15 +63,15 @@ class Disk:
     _at_first: dict[str, bytes | None] = attrs.field(factory=dict)  # original content by path; None for a folder
 
     def note(self, *value: Any) -> None:
-        """Record what the program said."""
+        """Record a report of the program."""
         self.steps.append(Step("note", value=value))
 
     def healed(self) -> None:
-        """Refuse nothing any more."""
+        """Refuse no further steps."""
         self.refuse = None
 
     def path(self, name: Any) -> str | None:
-        """Return the path of a file of the folder."""
+        """Return the path of a file in the folder."""
         found = os.path.abspath(os.fsdecode(name))  # noqa: PTH100 - a link stays one
         return found if found.startswith(f"{self.folder}{os.sep}") or found == str(self.folder) else None
 
@@ -83,13 +83,13 @@ class Disk:
         return fails
 
     def step(self, kind: str, path: str, value: Any = None, data: bytes = b"") -> None:
-        """Count and record a step of Python."""
+        """Count and record a file operation of Python."""
         if self.refuses():
             raise OSError(self.error, os.strerror(self.error), path)
         self.steps.append(Step(kind, path, value, data))
 
     def notes(self, until: int | None = None) -> list[tuple[Any, ...]]:
-        """Return what was noted within the first steps."""
+        """Return the notes made within the first steps."""
         return [step.value for step in self.steps[:until] if step.kind == "note"]
 
     @contextmanager
@@ -108,10 +108,10 @@ class Disk:
     # power cuts
 
     def cut(self, at: int, chance: random.Random, folder: Path) -> None:
-        """Make the folder as a power cut after the first steps may leave it.
+        """Create the folder as a power cut after the first steps could leave it.
 
-        What was written and not synced is there, gone, or there in part, each sector by itself. Names of a folder, which
-        file systems keep in a log, appear and disappear in their order, up to some moment since the folder was synced.
+        Data that was written but not synced is present, missing or partial, independently for each sector. Renames and
+        removals, which file systems log, are applied in order up to a random moment since the folder was synced.
         """
         image = _Image(self._at_first)
         for step in self.steps[:at]:
@@ -163,7 +163,7 @@ class _File:
 
 
 class _Image:
-    """What a disk holds for certain, and what it may hold."""
+    """The contents that a disk certainly has, and those it may have."""
 
     def __init__(self, at_first: dict[str, bytes | None]) -> None:
         self.now = {path: None if content is None else _File(content) for path, content in at_first.items()}
@@ -223,14 +223,14 @@ class _Image:
             file.cut(chance, kept)
 
     def files(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield what is there, folders before what lies in them; what lies in none is lost."""
+        """Yield the existing files, each folder before its contents. Files without a folder are lost."""
         for path, file in sorted(self.kept.items()):
             if all(str(one) in self.kept for one in Path(path).parents if len(str(one)) >= len(min(self.kept))):
                 yield path, None if file is None else bytes(file.content)
 
 
 def _functions(disk: Disk) -> dict[str, Callable[..., Any]]:
-    """Return the functions of `os` that change files, for a disk."""
+    """Return replacements of the functions of `os` that change files, for a disk."""
     real = {name: getattr(os, name) for name in (
         "open", "close", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "mkdir", "chmod", "fchmod",
     )}  # fmt: skip
@@ -346,7 +346,7 @@ def _sqlite_uses(disk: Disk) -> Iterator[None]:
 
 @functools.cache
 def _layer() -> "_Layer":
-    """Return the layer of this process: connections that are open keep its addresses, so it never ends."""
+    """Return the layer of this process. It is never removed, because open connections store its addresses."""
     import _sqlite3
 
     library = ctypes.CDLL(getattr(_sqlite3, "__file__", None))
@@ -356,7 +356,7 @@ def _layer() -> "_Layer":
 
 
 class _Layer:
-    """A layer between SQLite and the operating system, for the disk of the moment."""
+    """A layer between SQLite and the operating system that uses the current disk."""
 
     def __init__(self, library: Any) -> None:
         self.library = library

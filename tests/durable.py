@@ -1,7 +1,7 @@
-"""What writes files: the work of each, which says what happened, and the check of what a disk then holds.
+"""Components that write files: the operations of each, and the check of what a disk contains afterwards.
 
-`work` does several things one after the other, each by `tried`; `check` opens what is there, compares it with what was noted,
-and uses it.
+`work` performs several operations in order, each through `tried`. `check` opens the existing files, compares them with the
+notes, and uses them.
 """
 
 import functools
@@ -43,7 +43,7 @@ MISSING = (FileNotFoundError, WorkbenchError)
 
 
 def tried(disk: Disk, what: str, call: Callable[[], Any]) -> bool:
-    """Do something; note that it was done, done with a warning, or refused with an error of ours."""
+    """Run an operation, and note that it was done, done with a warning, or refused with a workbench error."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", AdviceWarning)
         try:
@@ -56,12 +56,12 @@ def tried(disk: Disk, what: str, call: Callable[[], Any]) -> bool:
 
 
 def names(notes: Notes, kind: str) -> list[str]:
-    """Return what was noted as a kind."""
+    """Return the notes of a kind."""
     return [note[1] for note in notes if note[0] == kind]
 
 
 def client_of(folder: Path, note: Callable[..., None], environment: str = "sandbox") -> Client:
-    """Return a client whose every request has an effect; one of a name with "lost" is not answered."""
+    """Return a client whose requests all have an effect. A name that contains "lost" gets no answer."""
 
     def carry_out(request: httpx.Request) -> httpx.Response:
         name = request.content.decode().split('"')[3]
@@ -79,7 +79,7 @@ def client_of(folder: Path, note: Callable[..., None], environment: str = "sandb
 
 
 def state_in(folder: Path) -> None:
-    """Let this user's state lie in a folder."""
+    """Use a folder as this user's state folder."""
     os.environ["WORKBENCH_STATE"] = str(folder / "state")
 
 
@@ -88,7 +88,7 @@ class JournalOf:
 
     @staticmethod
     def work(folder: Path, disk: Disk) -> None:
-        """Send updates, of which one is lost and resolved, close, and send more."""
+        """Send updates, one of which is lost and resolved, close the journal, and send more."""
         state_in(folder)
         for part in "ab":
             opened: list[Client] = []
@@ -107,7 +107,7 @@ class JournalOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """Each effect has its record, what was done is recorded as done, the rest is unknown and can be resolved."""
+        """Each effect has an entry, completed calls are recorded as done, and unknown calls can be resolved."""
         state_in(folder)
         effects, done = names(notes, "effect"), names(notes, "done")
         seen: list[str] = []
@@ -146,7 +146,7 @@ EVENTS = [wb.events.sample("user.updated", KEY) for _ in range(6)]
 
 
 class InboxOf:
-    """Events received, with a handler in the inbox's own file and another one, and events deleted for good."""
+    """Received events, with a handler in the inbox's file, a second handler, and deleted events."""
 
     @staticmethod
     def _opened(path: Path, note: Callable[..., None]) -> wb.Inbox:
@@ -165,7 +165,7 @@ class InboxOf:
 
     @staticmethod
     def work(folder: Path, disk: Disk) -> None:
-        """Receive events, one of them twice, delete one, close, and receive more."""
+        """Receive events, one of them twice, delete an event, close the inbox, and receive more."""
         for part, samples in enumerate((EVENTS[:3], EVENTS[3:5])):
             opened: list[wb.Inbox] = []
             call = lambda opened=opened: opened.append(InboxOf._opened(folder / "inbox.db", disk.note))  # noqa: E731
@@ -180,7 +180,7 @@ class InboxOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """What was received is there, whole; each event is handled, by the atomic handler exactly once."""
+        """Received events are stored completely, and each is handled, by the atomic handler exactly once."""
         received, purged = set(names(notes, "done")), "purge" in names(notes, "done")
         tried_to = purged or "purge" in names(notes, "refused") or len(notes) < 20
         handled = names(notes, "handled")
@@ -213,7 +213,7 @@ class InboxOf:
 
 
 class RunOf:
-    """A bulk run with a file, and the client's journal beside it."""
+    """A bulk run with a progress file and the client's journal."""
 
     rows: ClassVar = [{"user_id": CARD, "external_id": name} for name in ("r1", "r2", "lost", "r3", "r4")]
 
@@ -234,7 +234,7 @@ class RunOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """A row that was sent is done or unknown; a resume sends the others, and each is sent once."""
+        """A sent row is done or unknown. A resume sends the other rows, each once."""
         state_in(folder)
         effects = names(notes, "effect")
         sent = list(effects)
@@ -258,7 +258,7 @@ class RunOf:
 
 
 class Noting:
-    """A session that notes each call of a step before it is carried out."""
+    """A session that notes each call of a step before the call is carried out."""
 
     environment = "sandbox"
 
@@ -290,7 +290,7 @@ class SequenceOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """What was sent is done or unknown, and is not sent again."""
+        """A sent step is done or unknown, and is not sent again."""
         state_in(folder)
         sent = names(notes, "effect")
         again: list[str] = []
@@ -330,7 +330,7 @@ class ResultsOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """Learners and entries that were recorded are there, and the trainer key is that of before."""
+        """Recorded learners and tries exist, and the trainer key is unchanged."""
         done = names(notes, "done")
         with closing(Results(folder / "class.db")) as results:
             for note in notes:
@@ -350,11 +350,11 @@ class ResultsOf:
 
 
 class SandboxOf:
-    """A sandbox in a file. It survives a kill; a power cut may take its last moments, not more."""
+    """A sandbox in a file. After a power cut, only its most recent changes may be missing."""
 
     @staticmethod
     def work(folder: Path, disk: Disk) -> None:
-        """Purchase, make and restore a snapshot, move the clock, close, and purchase more."""
+        """Purchase, create and restore a snapshot, move the clock, close the sandbox, and purchase more."""
         for part in "ab":
             opened: list[Sandbox] = []
             call = lambda opened=opened: opened.append(Sandbox(path=folder / "sandbox.db"))  # noqa: E731
@@ -370,7 +370,7 @@ class SandboxOf:
 
     @staticmethod
     def buy(sandbox: Sandbox, name: str) -> None:
-        """Purchase for one dollar."""
+        """Make a purchase of one dollar."""
         body = {"cardId": _at_first()[0], "amount": 100, "merchantName": name, "currency": "USD"}
         headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
         content = json.dumps({**body, "merchantCategoryCode": "5411"}).encode()
@@ -380,7 +380,10 @@ class SandboxOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes, *, power: bool = False) -> None:
-        """What was answered is there, with its money and its events; after a power cut all up to some moment."""
+        """Answered purchases exist with their money and events.
+
+        After a power cut, a consistent first part of them exists.
+        """
         sequence = [f"{part}{number}" for part in "ab" for number in range(3)]
         done = [name for name in names(notes, "done") if name in sequence]
         with closing(Sandbox(path=folder / "sandbox.db")) as sandbox:
@@ -404,7 +407,7 @@ class SandboxOf:
 
 @functools.cache
 def _at_first() -> tuple[str, int]:
-    """Return a card of a new sandbox, and what is held on it."""
+    """Return a card of a new sandbox, and the card's held amount."""
     with closing(Sandbox()) as sandbox:
         card = sandbox.guide()["cards"]["active"][0]
         return card, sandbox.balance(card).held
@@ -438,7 +441,7 @@ def _certificate(folder: Path, version: int) -> None:
 
 
 def _served_name(folder: Path) -> int | None:
-    """Return what the next start serves with: it makes what is missing or does not fit."""
+    """Return the certificate that the next start uses. A missing or unsuitable certificate is created."""
     there = (folder / "cert.pem").exists() and (folder / "key.pem").exists()
     found = _number(folder / "cert.pem") if there else None
     if found is not None:
@@ -483,7 +486,7 @@ def _pin(folder: Path) -> int | None:
 
 @attrs.frozen
 class Files:
-    """What writes files as a whole: how a version is written, and which one is there."""
+    """A writer of entire files: how it writes a version, and which version exists."""
 
     write: Callable[[Path, int], Any]
     read: Callable[[Path], int | None]

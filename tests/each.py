@@ -1,4 +1,4 @@
-"""Laws over tables: one test for all cases of a table, which names the cases that fail."""
+"""Tests of tables: one test runs all cases of a table, and names the cases that fail."""
 
 import functools
 import inspect
@@ -18,16 +18,16 @@ def _id(value: Any) -> str:
 def each(
     names: str, cases: Iterable[Any], ids: Callable[[Any], Any] | Iterable[str] | None = None
 ) -> Callable[[Test], Test]:
-    """Run a test with each case, as `pytest.mark.parametrize` does, but as one test; raise the failures of all cases together.
+    """Run one test with each case, like `pytest.mark.parametrize`, and raise the failures of all cases together.
 
-    pytest spends milliseconds on each test, more than most laws need for a case. The cases share the test's fixtures: a law
-    that needs new ones for each case, or tens of milliseconds for one, is parametrized.
+    pytest spends milliseconds on each test, more than most cases take. The cases share the test's fixtures. A test whose
+    cases need separate fixtures or tens of milliseconds is parametrized instead.
 
     Args:
         names: Names of the arguments, separated by commas.
-        cases: A value for each test, or a tuple if there are several names; `pytest.param` gives it an id. They are read when
-            the test runs, so that a generator costs nothing before.
-        ids: Ids of the cases, or the function that returns the id of a value. Defaults to the values.
+        cases: A value for each case, or a tuple if there are several names; `pytest.param` sets an id. The cases are read when
+            the test runs, so a generator costs no time at import.
+        ids: Ids of the cases, or a function that returns the id of a value. Defaults to the values.
     """
     arguments = [name.strip() for name in names.split(",")]
 
@@ -73,7 +73,10 @@ def each(
 
 
 def across(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
-    """Return the pairs of two tables for `parametrize`: quick ones with each value of both, the others in the slow tier."""
+    """Return all pairs of two tables for `parametrize`.
+
+    Each value is in at least one quick pair, and other pairs are slow.
+    """
     left, right = list(first), list(second)
     fewer = min(len(left), len(right))
     return [

@@ -1,6 +1,6 @@
-"""Environments that hold only some of the installed distributions, as those of users do, made without a network.
+"""Environments with only some of the installed distributions, as users have them, created without a network.
 
-Files of distributions are linked from the environment of the tests; the workbench is installed from a wheel.
+The files of distributions are linked from the test environment, and the workbench is installed from a wheel.
 """
 
 import errno
@@ -23,7 +23,7 @@ WORKBENCH = "card-issuing-workbench"
 
 
 def run(*command: str | Path, cwd: Path | None = None, **environ: str) -> str:
-    """Run a command to a good end, and return what it printed."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -37,18 +37,18 @@ def run(*command: str | Path, cwd: Path | None = None, **environ: str) -> str:
 
 
 def clean() -> dict[str, str]:
-    """Return the environment of this process without what would lead to the checkout or to its settings."""
+    """Return this process's environment variables without those that lead to the checkout or its settings."""
     dropped = ("WORKBENCH_", "PYTHON", "PYTEST", "VIRTUAL_ENV", "HYPOTHESIS", "COV")
     return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
 
 
 def closure(extras: Iterable[str] = ()) -> set[str]:
-    """Return the names of the distributions that the workbench needs with some of its extras, without its own."""
+    """Return the names of the distributions that the workbench needs with some of its extras."""
     return closure_of(WORKBENCH, extras) - {WORKBENCH}
 
 
 def closure_of(distribution: str, extras: Iterable[str] = ()) -> set[str]:
-    """Return the names of a distribution, with some of its extras, and of all that it needs."""
+    """Return the names of a distribution with some of its extras, and of all its dependencies."""
     found: set[str] = set()
     waiting = [(distribution, frozenset(extras))]
     seen = set()
@@ -66,7 +66,7 @@ def closure_of(distribution: str, extras: Iterable[str] = ()) -> set[str]:
 
 
 def pinned(file: Path) -> dict[str, str]:
-    """Return the versions that a file of requirements pins for this system."""
+    """Return the versions that a requirements file pins for this system."""
     lines = re.findall(r"^[\w.\[\],-]+==[^\\\n]+", file.read_text(encoding="utf-8"), re.MULTILINE)
     needed = [Requirement(line.strip()) for line in lines]
     return {
@@ -77,7 +77,7 @@ def pinned(file: Path) -> dict[str, str]:
 
 
 def make(folder: Path, distributions: Iterable[str]) -> Path:
-    """Make an environment with some of the installed distributions, and return its Python."""
+    """Create an environment with some of the installed distributions, and return its Python."""
     venv.create(folder, with_pip=False, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")
     for name in distributions:
@@ -103,7 +103,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def repack(name: str, folder: Path) -> Path:
-    """Write an installed distribution as the wheel that it was installed from, and return that."""
+    """Rebuild the wheel of an installed distribution, and return the wheel."""
     distribution = metadata.distribution(name)
     about = distribution.read_text("WHEEL") or ""
     tags = [line.partition(": ")[2].split("-") for line in about.splitlines() if line.startswith("Tag: ")]
@@ -131,7 +131,7 @@ def _copy_script(source: Path, target: Path, folder: Path) -> None:
 
 
 def install(python: Path, what: str | Path, *options: str, cwd: Path | None = None) -> None:
-    """Install a wheel or a folder into an environment, without what it needs."""
+    """Install a wheel or a folder into an environment, without dependencies."""
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "--python", python)
     run(*pip, "install", "--no-index", "--no-deps", *options, what, cwd=cwd)
 

@@ -1,6 +1,6 @@
-"""Writers of several files that belong together, killed at each step and at random moments, each in a fork.
+"""Writers of related files, killed at each step and at random moments, each in a forked process.
 
-`python -m tests.file_sets NAME FOLDER RANDOM SEED` prints the number of kills, and ends with an error at the first wrong set.
+`python -m tests.file_sets NAME FOLDER RANDOM SEED` prints the number of kills, and fails at the first invalid set.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 @attrs.frozen
 class Set:
-    """A writer of several files.
+    """A writer of several related files.
 
     Attributes:
-        write: Writes a version into a folder.
-        allowed: Returns whether the files may be there while the second version takes the place of the first one.
+        write: Function that writes a version into a folder.
+        allowed: Function that returns whether the files may exist while the second version replaces the first one.
         replaces: Whether an earlier version may exist.
     """
 
@@ -44,24 +44,24 @@ class Set:
 
 
 def files_in(folder: Path) -> Content:
-    """Return the content of all complete files by their path."""
+    """Return the contents of all complete files, by path."""
     found = [path for path in folder.rglob("*") if path.is_file()]
     visible = [path for path in found if not is_temporary(path.relative_to(folder))]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in visible}
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether a path lies in a temporary file or folder."""
+    """Return whether a path is in a temporary file or folder."""
     return any(part.startswith(".") and part not in (".key", ".gitignore") for part in path.parts)
 
 
 def at_once(now: Content, former: Content, new: Content) -> bool:
-    """The files of one version, all of them."""
+    """Require all files of one version."""
     return now in (former, new)
 
 
 def with_notes(now: Content, former: Content, new: Content) -> bool:
-    """A CSV of a version with its own notes or none; a CSV without a predecessor never lacks them."""
+    """Require a CSV with its own notes or without notes. A CSV that replaces no file always has its notes."""
     for version in (former, new):
         if now.get("table.csv") == version.get("table.csv"):
             notes = now.get("table.csv.notes.txt")
@@ -70,7 +70,7 @@ def with_notes(now: Content, former: Content, new: Content) -> bool:
 
 
 def as_described(now: Content, former: Content, new: Content) -> bool:
-    """The files of one version, all of them, each with the checksum that the description states."""
+    """Require all files of one version, each with the checksum in the description."""
     if not now:
         return not former
     files = json.loads(now["class/setup/setup.json"])["files"]
@@ -78,12 +78,12 @@ def as_described(now: Content, former: Content, new: Content) -> bool:
     return (
         wheels in [{name: text for name, text in of.items() if name.endswith(".whl")} for of in (former, new)]
         and now.keys() == new.keys()
-        and all(hashlib.sha256(now[f"class/setup/{name}"]).hexdigest() == files[name]["sha256"] for name in files)
+        and all(hashlib.sha256(now[f"class/setup/{name}"]).hexdigest() == files[name] for name in files)
     )
 
 
 def resolvable(now: Content, former: Content, _: Content) -> bool:
-    """Traffic, or none: each replaced id of it is in the private file, which git ignores."""
+    """Require that each replaced id in the traffic is in the private file, which git ignores."""
     lines = [line for name, text in now.items() if name.endswith(".ndjson") for line in text.splitlines()]
     if "acme/.key" not in now:
         return not lines and not former
@@ -137,7 +137,7 @@ SETS = {
 
 
 def _in_a_fork(act: Callable[[], object], after: float | None = None) -> bool:
-    """Run in a fork, kill it after some seconds, and return whether it came to its end."""
+    """Run in a forked process, kill it after some seconds, and return whether it had ended by then."""
     child = os.fork()
     if child == 0:
         try:
@@ -174,7 +174,7 @@ def _killed_at(step: int, act: Callable[[], object]) -> None:
 
 
 def campaign(of: Set, folder: Path, random_kills: int, seed: int) -> tuple[int, int]:
-    """Kill the writer at each step and at random moments; return the numbers of kills that met it."""
+    """Kill the writer at each step and at random moments, and return how many kills interrupted it."""
     chance, kills = random.Random(seed), [0, 0]
     folder.mkdir(parents=True)
     target = folder / "target"
@@ -211,7 +211,7 @@ def _written(of: Set, target: Path, versions: list[int]) -> Content:
 
 
 def _prepared(of: Set, target: Path, earlier: int) -> None:
-    """Make the folder as an earlier version left it."""
+    """Create the folder as an earlier version left it."""
     saved = target.with_name(f"saved-{earlier}")
     if not saved.exists():
         _written(of, target, [1] if earlier else [])

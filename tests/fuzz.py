@@ -1,7 +1,7 @@
-"""Files, answers and requests that were changed at random: `python -m tests.fuzz TARGET --cases 100000 --seed 1`.
+"""Randomly changed files, answers and requests: `python -m tests.fuzz TARGET --cases 100000 --seed 1`.
 
-Case N of a seed is always the same; `--first N --cases 1` runs it alone. A case fails if it ends in an exception that is not
-ours, or takes more than a second of processor time; the memory of the process that works is measured.
+A seed and a number N determine a case, and `--first N --cases 1` runs only that case. A case fails if it raises an exception
+that is not a workbench error, or takes more than a second of processor time. The memory of the process is measured.
 """
 
 import argparse
@@ -51,15 +51,15 @@ SECOND = 1.0  # maximum processor time in seconds; a longer case counts as a han
 SAMPLES = Path(__file__).parent / "samples"
 LONGEST = 200_000  # maximum bytes of a mutated text
 ROWS = ("simulate_authorization", "create_user_application", "create_payment_account", "update_user", "simulate_refund")
-"""Operations whose rows are put into files."""
+"""Operations whose rows are written to files."""
 
 Case = Callable[[random.Random], bool]
-"""Runs one case; says whether what it made was accepted."""
+"""Function that runs one case, and returns whether its input was accepted."""
 
 
 @attrs.frozen
 class Target:
-    """What is fuzzed, in which process."""
+    """A fuzzed input, and the process that reads it."""
 
     case: Case
     process: int = attrs.field(factory=os.getpid)
@@ -78,7 +78,7 @@ _TOKEN = re.compile(rb'"[^"\n]*"|[\w.+-]+')
 
 
 def changed(chance: random.Random, data: bytes, words: Sequence[bytes] = (), others: Sequence[bytes] = ()) -> bytes:
-    """Return bytes with one to six random changes: bits, slices, lines, words, and parts of other texts."""
+    """Return bytes with one to six random changes of bits, slices, lines, words, or parts of other texts."""
     words = (*WORDS, *words * 3)  # words of the format are used more often than others
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 6))):
         size = len(data)
@@ -126,7 +126,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def changed_json(chance: random.Random, text: bytes) -> bytes:
-    """Return JSON in which one to three members were changed, added, doubled or left out."""
+    """Return JSON in which one to three members were changed, added, duplicated or removed."""
     value = json.loads(text)
     for _ in range(chance.choice((1, 1, 2, 3))):
         inside = [value]
@@ -161,7 +161,7 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _tables() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield operations with three rows of each, by dotted column."""
+    """Yield operations with three rows each, by dotted column."""
     for name in ROWS:
         raw = strict_json.loads((SAMPLES / f"{name}.request.json").read_bytes())
         ids = dict.fromkeys(placeholders(OPERATIONS[name].path), CARD)
@@ -174,7 +174,7 @@ def _tables() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 @contextmanager
 def sequence_files(folder: Path) -> Iterator[Target]:
-    """Sequences in TOML: those of the catalogue, changed, are read, audited, written and read again."""
+    """Fuzz TOML sequences from the catalogue, which are read, checked, written and read again."""
     seeds = [path.read_bytes() for path in sorted(Path(reading.__file__).with_name("catalogue").glob("*.toml"))]
     words = (
         b"[[steps]]", b'{ ref = "buy.transaction_id" }', b'{ param = "card_id" }', b'{ ref = "guide.cards.active" }', b"inf", b"nan",
@@ -220,7 +220,7 @@ def _row_case(path: Path, made: Callable[[random.Random], tuple[str, bytes]]) ->
 
 @contextmanager
 def csv_files(folder: Path) -> Iterator[Target]:
-    """Rows for bulk runs in CSV."""
+    """Fuzz CSV rows for bulk runs."""
     seeds = []
     for name, rows in _tables():
         for delimiter in ",;\t":
@@ -252,7 +252,7 @@ _BARE = {
     'Target="worksheets/sheet1.xml"/></Relationships>',
 }  # fmt: skip
 BARE_XLSX = {name: text.encode() for name, text in _BARE.items()}
-"""A package without styles, theme and properties, which take most of the time to read."""
+"""An XLSX package without styles, theme and properties, which take most of the reading time."""
 
 
 def _packed(content: Mapping[str, bytes]) -> bytes:
@@ -265,7 +265,7 @@ def _packed(content: Mapping[str, bytes]) -> bytes:
 
 @contextmanager
 def xlsx_files(folder: Path) -> Iterator[Target]:
-    """Rows for bulk runs in XLSX: a part of the package is changed, or the package."""
+    """Fuzz XLSX rows for bulk runs, by changing a part of the package or the package."""
     import openpyxl
 
     seeds = []
@@ -307,7 +307,7 @@ def xlsx_files(folder: Path) -> Iterator[Target]:
 
 @contextmanager
 def parquet_files(folder: Path) -> Iterator[Target]:
-    """Rows for bulk runs in Parquet, of many types, encodings and compressions."""
+    """Fuzz Parquet rows for bulk runs, with many types, encodings and compressions."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -347,7 +347,7 @@ def parquet_files(folder: Path) -> Iterator[Target]:
 
 @contextmanager
 def event_logs(folder: Path) -> Iterator[Target]:
-    """Logs of events, plain and packed: iterated, as a frame, counted, as Parquet; refused by all or read by all."""
+    """Fuzz plain and compressed event logs. Iteration, frames, counts and Parquet agree on whether a log is refused."""
     from tests.tables.test_event_logs import CARD as CARD_EVENT
     from tests.tables.test_event_logs import ONE_LINE, SALE
 
@@ -400,7 +400,7 @@ def event_logs(folder: Path) -> Iterator[Target]:
 
 @contextmanager
 def answers(_: Path) -> Iterator[Target]:
-    """Answers of the service to every operation, with any status and headers: read, shown and put into a frame."""
+    """Fuzz the service's answers to every operation, with any status and headers, and convert and show them."""
     requests: list[Any] = []
     for name, operation in OPERATIONS.items():
         raw = SAMPLES / f"{name}.request.json"
@@ -492,7 +492,7 @@ with sandbox.serve() as url:
 
 @contextmanager
 def http_requests(folder: Path) -> Iterator[Target]:
-    """Requests to a served sandbox as raw bytes, whole or in pieces; each gets a response below 500, or the end."""
+    """Send raw bytes as requests to a served sandbox. Each gets a status below 500, or a closed connection."""
     served = subprocess.Popen([sys.executable, "-c", SERVER, folder / "sandbox.db"], stdout=subprocess.PIPE, text=True)
     assert served.stdout is not None
     url, key, card = served.stdout.readline().split()
@@ -596,7 +596,7 @@ TARGETS: dict[str, Callable[[Path], AbstractContextManager[Target]]] = {
 
 @attrs.define
 class Report:
-    """What a campaign found."""
+    """The findings of a campaign."""
 
     target: str
     cases: int
@@ -640,7 +640,7 @@ def _words(error: BaseException) -> str:
 
 
 def run(name: str, cases: int, seed: int, folder: Path, first: int = 0) -> Report:
-    """Run cases of a target and return what was found."""
+    """Run cases of a target and return the report."""
     report = Report(name, cases, seed)
     with TARGETS[name](folder) as target:
         target.case(random.Random("warm"))  # warm up, since imports and caches take time in the first case

@@ -1,4 +1,4 @@
-"""Plugin of pytest: httpx2 and httpcore2 under the names of httpx and httpcore, as a user has them who moves to these."""
+"""Pytest plugin that makes httpx2 and httpcore2 available as httpx and httpcore, as for users who have migrated."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Real SIGINTs at random moments, one scenario after the other. Run: python -m tests.interrupts SCENARIO ROUNDS SEED FOLDER
+"""Real SIGINTs at random moments of a scenario. Run: python -m tests.interrupts SCENARIO ROUNDS SEED FOLDER
 
-Each round sends one SIGINT from another process while the scenario works in a loop. Afterwards the next call must work,
-no transaction may be open, no lock held, no thread left, and what is recorded must agree with what the service saw.
+Each round sends one SIGINT from another process while the scenario runs in a loop. Afterwards the next call must work, no
+transaction, lock or thread may remain, and the recorded outcomes must agree with the service's records.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ PERSON = json.loads((Path(__file__).parent / "samples/create_user_application.re
 PURCHASE = {"currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
 
 Scenario = tuple[Callable[[], object], Callable[[], object], Callable[[], object], float]
-"""What is interrupted, what must work after each interrupt, what must hold at the end, and the latest moment in seconds."""
+"""Function to interrupt, check after each interrupt, check at the end, and latest moment of an interrupt in seconds."""
 
 
 def example_card(api: Any) -> str:
@@ -52,7 +52,7 @@ def purchase(api: Any, card: str) -> Any:
 
 
 def _agree(api: Any, card: str) -> None:
-    """The journal's outcomes agree with the sandbox's events."""
+    """Check that the journal's outcomes agree with the sandbox's events."""
     seen = sum(event.kind == "transaction.requested" for event in api.inbox.events())
     outcomes = [entry.outcome.value for entry in api.journal.list()]
     assert "sending" not in outcomes, outcomes
@@ -61,14 +61,14 @@ def _agree(api: Any, card: str) -> None:
 
 
 def client(folder: Path) -> Scenario:
-    """Calls with a journal in a file, on a sandbox in memory."""
+    """Make calls with a journal in a file, on a sandbox in memory."""
     api = wb.connect(journal=folder / "journal.db")
     card = example_card(api)
     return lambda: purchase(api, card), lambda: purchase(api, card), lambda: _agree(api, card), 0.005
 
 
 def sandbox_file(folder: Path) -> Scenario:
-    """Calls and controls on a sandbox whose state is kept in a file."""
+    """Use calls and controls on a sandbox stored in a file."""
     api = wb.connect(path=folder / "sandbox.db")
     card = example_card(api)
 
@@ -81,7 +81,7 @@ def sandbox_file(folder: Path) -> Scenario:
 
 
 def sandbox_memory(folder: Path) -> Scenario:
-    """Calls, controls, snapshots and the clock of a sandbox in memory, and rewards made when first asked for."""
+    """Use calls, controls, snapshots and the clock of a sandbox in memory, and rewards that are created on demand."""
     api = wb.connect(seed=3)
     card, users = example_card(api), api.sandbox.guide()["users"]["approved"]
     turn = iter(range(10**9))
@@ -103,7 +103,7 @@ def sandbox_memory(folder: Path) -> Scenario:
 
 
 def async_client(folder: Path) -> Scenario:
-    """Awaited calls in a loop that the interrupt ends."""
+    """Await calls in an event loop that the interrupt ends."""
     card = example_card(wb.connect())
     journal = folder / "journal.db"
 
@@ -121,7 +121,7 @@ def async_client(folder: Path) -> Scenario:
 
 
 def bulk(folder: Path) -> Scenario:
-    """Bulk runs of two workers; each is resumed to its end, and no row is there twice."""
+    """Run bulk runs with two workers, and resume each to its end. No row is sent twice."""
     api = wb.connect(seed=4)
     number = iter(range(10**9))
     state: dict[str, Any] = {}
@@ -161,7 +161,7 @@ def _person() -> dict[str, Any]:
 
 
 def sequences(folder: Path) -> Scenario:
-    """Sequences from the catalogue."""
+    """Run sequences from the catalogue."""
     api = wb.connect(seed=5)
     script = wb.sequences.catalogue["authorize"]
 
@@ -175,7 +175,7 @@ def sequences(folder: Path) -> Scenario:
 
 
 def reads(folder: Path) -> Scenario:
-    """Reads of all rewards of some users: an interrupted one returns what it has, says so, and can be resumed to all rows."""
+    """Read all rewards of some users. An interrupted read returns its rows, says so, and can be resumed."""
     api = wb.connect(seed=6)
     users = api.sandbox.guide()["users"]["approved"][:6]
 
@@ -201,7 +201,7 @@ def reads(folder: Path) -> Scenario:
 
 
 def inbox(folder: Path) -> Scenario:
-    """Deliveries received into a file, each kept once, with a handler."""
+    """Receive deliveries into a file, each stored once, with a handler."""
     box = wb.Inbox(folder / "inbox.db", keys=["a-signing-key"])
     handled: list[str] = []
 
@@ -222,7 +222,7 @@ def inbox(folder: Path) -> Scenario:
 
 
 def forms(folder: Path) -> Scenario:
-    """Forms that are filled and sent, without a browser."""
+    """Fill in and send forms, without a browser."""
     api = wb.connect(seed=7)
     card = example_card(api)
 
@@ -236,7 +236,7 @@ def forms(folder: Path) -> Scenario:
 
 
 def panel(folder: Path) -> Scenario:
-    """Panels that are opened and closed, without a browser."""
+    """Open and close panels, without a browser."""
     api = wb.connect(seed=8)
     card = example_card(api)
 
@@ -250,7 +250,7 @@ SCENARIOS = {one.__name__: one for one in (client, sandbox_file, sandbox_memory,
 
 
 def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
-    """Interrupt a scenario N times, and check after each."""
+    """Interrupt a scenario N times, and check its state after each interrupt."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     chance = random.Random(seed)
     step, check, finish, longest = SCENARIOS[name](folder)
@@ -296,11 +296,11 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
 
 KEY = "a-signing-key"
 Served = tuple[list[str], str, Callable[[str], Callable[[], str]], Callable[[], set[str]]]
-"""Its arguments, what its output holds once it is ready, a function of that which makes the sender, and the ids that were kept."""
+"""Arguments, pattern of the output that shows readiness, function from this output to a sender, reader of stored ids."""
 
 
 def serve(folder: Path) -> Served:
-    """A sandbox with a file, and purchases over HTTP."""
+    """Serve a sandbox with a file, and purchase over HTTP."""
 
     def kept() -> set[str]:
         with wb.connect(path=folder / "served.db") as api:
@@ -310,7 +310,7 @@ def serve(folder: Path) -> Served:
 
 
 def class_serve(folder: Path) -> Served:
-    """A class of one learner, who buys."""
+    """Serve a class with one learner, who makes purchases."""
     from workbench.course.classroom import ClassServer
 
     def kept() -> set[str]:
@@ -323,7 +323,7 @@ def class_serve(folder: Path) -> Served:
 
 
 def listen(folder: Path) -> Served:
-    """Events of a service, received into a file."""
+    """Receive a service's events into a file."""
 
     def sender(url: str) -> Callable[[], str]:
         def send() -> str:
@@ -342,7 +342,7 @@ def listen(folder: Path) -> Served:
 
 
 def buyer(url: str, code: str | None = None) -> Callable[[], str]:
-    """Return a function that buys something in a served sandbox and returns the transaction's id."""
+    """Return a function that makes a purchase in a served sandbox and returns the transaction's id."""
     api = wb.connect(url if code is None else f"{url}/{code}")
     card = example_card(api)
     return lambda: str(purchase(api, card).transaction_id)
@@ -360,15 +360,15 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
 def stopped(
     name: str, folder: Path, number: signal.Signals, after: float, *, ignored: bool = False, hold: str = ""
 ) -> float:
-    """Stop a command at work by a signal, and check that it kept what it acknowledged; return how long it took to end.
+    """Stop a running command by a signal, check that acknowledged data is stored, and return the time it took.
 
     Args:
         name: The command.
-        folder: Its state.
+        folder: The command's state folder.
         number: The signal.
-        after: Seconds between its first answer and the signal.
-        ignored: Start it with SIGINT ignored, as a shell's `&` does.
-        hold: A file of it that is held before the signal comes, as by another program.
+        after: Seconds between the command's first answer and the signal.
+        ignored: Whether to start the command with SIGINT ignored, as a shell's `&` does.
+        hold: A file of the command that is locked before the signal, as by another program.
     """
     words, ready, sender, kept = COMMANDS[name](folder)
     environment = {
@@ -421,7 +421,7 @@ def stopped(
 
 
 def start_of_python() -> float:
-    """Return how long a process now takes that only imports httpx: 0.15 s where nothing else runs."""
+    """Return how long a process takes now that only imports httpx: 0.15 s on an idle machine."""
     begun = time.monotonic()
     subprocess.run([sys.executable, "-c", "import httpx"], check=True)
     return time.monotonic() - begun

@@ -1,12 +1,12 @@
-"""Mutation test: change one place of the source at random, and see whether a test fails.
+"""Mutation test: change a random place of the source, and check whether a test fails.
 
     python -m tests.mutants --count 400 --seed 27 --workers 2
 
-The quick tier is run once on a copy of the tree, to learn which test runs which line. Each mutant then meets the tests that
-run its line: first those of the quick tier (what plain `pytest` runs), and what survives them the files of these tests, and
-of the folder of its package, with the slow tier (what `make test` runs, without browser and notebooks). Lines that are run
-at import meet the tests of their module. Texts of messages, annotations and docstrings are not changed. A mutant that
-changes no behavior cannot be killed; the survivors are printed, to be judged by a person.
+The quick tier runs once on a copy of the tree, to record which test runs which line. Each mutant is then tested by the tests
+that run its line, first with the quick tier (plain `pytest`). A survivor is tested by the files of these tests and of its
+package's test folder, with the slow tier (`make test` without browser and notebooks). A line that runs only at import is
+tested by the tests of its module. Messages, annotations and docstrings are not changed. A mutant that does not change the
+behavior cannot be killed, so a person judges the printed survivors.
 """
 
 import argparse
@@ -45,7 +45,7 @@ _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
 
 
 class Mutant(NamedTuple):
-    """A change of one place: the source from `start` to `end` becomes `text`."""
+    """A change at one place: `text` replaces the source from `start` to `end`."""
 
     file: str
     line: int
@@ -59,7 +59,7 @@ class Mutant(NamedTuple):
 
 
 def _changed(node: ast.AST) -> Iterator[ast.AST | str]:
-    """Yield what may stand in place of a node."""
+    """Yield replacements of a node."""
     match node:
         case ast.Compare(ops=[op]) if type(op) in _SWAPS:
             yield ast.Compare(node.left, [_SWAPS[type(op)]()], node.comparators)  # type: ignore[list-item]
@@ -91,7 +91,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _places(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that may change: no annotation, message, decorator or f-string."""
+    """Yield the nodes that may be changed, except annotations, messages, decorators and f-strings."""
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list"} or isinstance(node, ast.Raise | ast.JoinedStr):
             continue
@@ -139,13 +139,13 @@ FOLDERS = [
     *(f"tests/{name}" for name in ("bulk", "sequences", "reports", "testing", "rendering", "chains")),
     *(f"tests/test_{name}.py" for name in ("session", "async_session", "mcp_server", "damage", "storage")),
 ]
-"""What is run to learn which test runs which line: the tests of the packages that are changed, and of those that use them most."""
+"""Tests run to record which test runs which line: those of the changed packages, and of packages that use them most."""
 
 # tests by line
 
 
 def record(tree: Path, out: Path, folders: list[str]) -> None:
-    """Run the quick tier of some folders, and write which test functions ran each line."""
+    """Run the quick tier of some folders, and record which test functions run each line."""
     os.chdir(tree)
     import coverage
     import pytest
@@ -177,7 +177,7 @@ def record(tree: Path, out: Path, folders: list[str]) -> None:
 
 
 def tests_of(mutant: Mutant, lines: Mapping[str, Mapping[str, list[str]]], chance: random.Random) -> list[str]:
-    """Return the test functions that run the line of a mutant, or of its module if it is run at import alone."""
+    """Return the test functions that run the mutant's line, or its module if the line runs only at import."""
     of_file = lines.get(mutant.file, {})
     tests = of_file.get(str(mutant.line)) or sorted({test for row in of_file.values() for test in row})
     files = Counter(test.partition("::")[0] for test in tests)
@@ -191,7 +191,7 @@ def tests_of(mutant: Mutant, lines: Mapping[str, Mapping[str, list[str]]], chanc
 
 
 def failure(tree: Path, tests: list[str], marks: str) -> str | None:
-    """Return the first of some tests that fails in a tree, in a process forked from this one; None if all pass."""
+    """Return the first test that fails in a tree, in a process forked from this process; None if all pass."""
     if not tests:
         return None
     tests = sorted(tests)
@@ -233,9 +233,10 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
 
 
 def fate(tree: Path, mutant: Mutant, tests: list[str], slow: bool) -> str:
-    """Return what becomes of a mutant in a tree.
+    """Return the result of the tests for a mutant in a tree.
 
-    "quick" or "slow" is the tier that kills it; "survives"; "invalid" if the test that fails does so without it too.
+    The result is the tier that kills the mutant ("quick" or "slow"), "survives", or "invalid" if the failing test also fails
+    without the mutant.
     """
     path = tree / mutant.file
     source = (ROOT / mutant.file).read_bytes()
@@ -264,7 +265,7 @@ def work(
     jobs: "multiprocessing.Queue[object]",
     out: "multiprocessing.Queue[object]",
 ) -> None:
-    """Try mutants from a queue in a copy of the tree."""
+    """Test mutants from a queue in a copy of the tree."""
     tree = copy_tree(folder / f"tree{number}")
     for library in (
         "cattrs",
@@ -351,7 +352,7 @@ def _run(chosen: argparse.Namespace, folder: Path) -> None:
 
 
 def report(fates: list[tuple[Mutant, str]], *, slow: bool) -> None:
-    """Print how many mutants of each package each tier kills."""
+    """Print how many mutants of each package are killed by each tier."""
     packages: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant, end in fates:
         if end == "invalid":

@@ -1,11 +1,11 @@
-"""Ports on which nobody listens."""
+"""Ports that are not in use."""
 
 import secrets
 import socket
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on, below those that the system hands out, so that nobody gets it before it is used."""
+    """Return an unused port below the ephemeral ports, so that the system assigns it to no other process meanwhile."""
     while True:
         # `random` is not used, because Hypothesis seeds it identically in each process
         port = 10_000 + secrets.randbelow(20_000)

@@ -1,4 +1,4 @@
-"""Processes that are there at once, with all that they import, to be killed."""
+"""Start processes that are ready immediately, with all imports, so that tests can kill them."""
 
 import multiprocessing
 

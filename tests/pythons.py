@@ -1,8 +1,8 @@
-"""The quick tests and the demo on each Python that is found, as a table. Run: python -m tests.pythons [3.14 …] [--debian trixie|sid]
+"""Quick tests and the demo on each installed Python. Run: python -m tests.pythons [3.14 …] [--debian trixie|sid]
 
-A Python is found on PATH or among those of pyenv. As root, `--debian` unpacks a release with debootstrap into build/ and
-runs its Python there. One more line runs the tests of the client with httpx2 in the place of httpx. The rows replace those
-of the same Python in tests/install/pythons.md; what pytest printed is in build/pythons.
+Pythons are found on PATH and in pyenv. As root, `--debian` unpacks a release with debootstrap into build/ and runs its
+Python there. A further row runs the client's tests with httpx2 instead of httpx. The rows replace earlier rows of the same
+Python in tests/install/pythons.md, and the output of pytest is in build/pythons.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def environment(python: Path, version: str) -> Path:
 
 
 def tested(name: str, python: list[str], words: list[str]) -> tuple[str, str]:
-    """Return the exact version of a Python, the last line of pytest, and how the demo ended."""
+    """Return the exact version of a Python, the last line of pytest, and the result of the demo."""
     exact = run([*python, "-c", _VERSION]).stdout.strip()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = run([*python, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *words], env=plain)
@@ -102,7 +102,7 @@ def debian(release: str, words: list[str]) -> tuple[str, str]:
 
 
 def rows(versions: list[str], releases: list[str], words: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield version, what was run, and its result."""
+    """Yield the version, the tests and the result of each run."""
     for version in versions:
         python = found(version)
         if python is not None:
@@ -116,7 +116,7 @@ def rows(versions: list[str], releases: list[str], words: list[str]) -> Iterator
 
 
 def write(row: tuple[str, str, str]) -> None:
-    """Put a row into the table, in the place of an earlier one."""
+    """Write a row into the table, replacing an earlier row."""
     head, _, table = PAGE.read_text(encoding="utf-8").partition(HEAD)
     lines = {tuple(line.strip("| ").split(" | ")[:2]): line for line in table.splitlines() if line}
     lines[row[:2]] = "| " + " | ".join((*row, f"{datetime.now(UTC):%Y-%m-%d}")) + " |"
@@ -124,7 +124,7 @@ def write(row: tuple[str, str, str]) -> None:
 
 
 def main() -> None:
-    """Run the tests, print the rows and write them."""
+    """Run the tests, and print and write the rows."""
     parser = argparse.ArgumentParser()
     parser.add_argument("versions", nargs="*", default=VERSIONS)
     parser.add_argument("--debian", action="append", default=[], metavar="RELEASE")

@@ -118,8 +118,8 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
     """Return arguments of a request by attribute name that satisfy every rule.
 
     Args:
-        whole: Include every member that the rules allow together.
-        having: Name of a member to include always.
+        whole: Whether to include every member that the rules allow together.
+        having: Name of a member that is always included.
     """
     by_name = {member.name: member for member in members(cls)}
     chosen = {
@@ -146,7 +146,7 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
 
 
 def requests(operation: Operation[..., Any], **how: object) -> st.SearchStrategy[Any]:
-    """Return requests of an operation that satisfy every rule; `how` as for `arguments`."""
+    """Return requests of an operation that satisfy every rule. `how` is passed to `arguments`."""
     values = arguments(operation.request, **how)  # type: ignore[arg-type]
     return values.map(lambda given: build(operation.request, given))
 
@@ -182,9 +182,7 @@ def _answered(member: Member, kind: Kind, missing: bool) -> st.SearchStrategy[An
 @cache
 @st.composite
 def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
-    """Return answers that a service may send: with missing members, texts outside their patterns, and unknown enum
-    values.
-    """
+    """Return possible answers: with missing members, texts outside their patterns, and unknown enum values."""
     chosen: dict[str, Any] = {}
     for member in members(cls):
         empty = () if isinstance(member.kind, Array) else None
@@ -199,7 +197,7 @@ def _status_is_text(cls: type[Any]) -> bool:
 
 @st.composite
 def _event_bodies(draw: st.DrawFn, row: EventKind, cls: type[Any], prefix: str, missing: bool) -> Any:
-    """Return bodies of a kind of event: with the members that all have, and perhaps with those that some have."""
+    """Return bodies of a kind of event, with the common members and optionally members that only some have."""
     chosen: dict[str, Any] = {}
     for member in members(cls):
         path = f"{prefix}{member.wire}"
@@ -220,7 +218,7 @@ def deliveries(draw: st.DrawFn, kind: str | None = None, *, key: str, missing: b
 
     Args:
         kind: Kind of event, such as "transaction.completed"; default: any.
-        key: Key that signs them.
+        key: Key that signs the deliveries.
         missing: Whether members of the body may be missing.
     """
     row = EVENT_KINDS[kind or draw(st.sampled_from(sorted(EVENT_KINDS)))]

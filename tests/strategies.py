@@ -1,4 +1,4 @@
-"""Requests with one rule broken, beside the strategies of `tests.record_strategies`."""
+"""Strategies for requests with exactly one broken rule."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ from workbench.service.interface.table import Operation
 
 @attrs.frozen(kw_only=True)
 class Break:
-    """A way to break one rule: which member, which rule is named then, and what is put there (`...`: nothing)."""
+    """A way to break one rule: the member, the reported rule, and the wrong value (`...`: the member is missing)."""
 
     at: tuple[str, ...]
     wire: str
@@ -42,7 +42,7 @@ class Break:
 
 
 def breaks(cls: type[Any], at: tuple[str, ...] = (), wire: str = "") -> Iterator[Break]:
-    """Yield every rule of a request that can be broken by the value of one member."""
+    """Yield every rule of a request that the value of a single member can break."""
     for one in members(cls):
         where, path = (*at, one.name), wire + one.wire
         for rule, value in _broken(one):
@@ -94,7 +94,7 @@ def _broken_text(rule: Rule) -> Iterator[tuple[str, Any]]:
 
 
 def broken(operation: Operation[..., Any], how: Break) -> st.SearchStrategy[Any]:
-    """Return arguments of an operation that keep every rule but one."""
+    """Return arguments of an operation that satisfy every rule except one."""
 
     def broke(given: dict[str, Any], at: tuple[str, ...]) -> dict[str, Any]:
         name, *rest = at
@@ -109,7 +109,7 @@ def broken(operation: Operation[..., Any], how: Break) -> st.SearchStrategy[Any]
 
 
 def _with_inner(cls: type[Any], given: dict[str, Any], at: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw the nested record that holds the member to break so that the member is there."""
+    """Draw the nested record that contains the member to break, so that the member exists."""
     if len(at) == 1:
         return st.just(given)
     inner = next(one for one in members(cls) if one.name == at[0]).kind

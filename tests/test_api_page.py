@@ -1,4 +1,4 @@
-"""docs/api.md: its examples run in order. docs/reference.md: its names are those of the code."""
+"""The examples in docs/api.md run in order, and the names in docs/reference.md are those of the code."""
 
 import json
 import re
@@ -20,18 +20,18 @@ EXAMPLES = (ROOT / "docs/api.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_up_to_date() -> None:
-    """`python docs/make_api.py` would change nothing."""
+    """`python docs/make_api.py` changes nothing."""
     assert make_api.page() == PAGE
 
 
 def test_the_page_of_examples_is_short() -> None:
-    """One example for each task fits 60 lines."""
+    """The examples fit into 60 lines."""
     assert len(EXAMPLES.splitlines()) <= 60
 
 
 @pytest.mark.slow
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every example runs after those before it, in an empty folder with a file of people."""
+    """Each example runs after the examples before it, in an empty folder with a file of people."""
     monkeypatch.chdir(tmp_path)
     person = json.loads((ROOT / "tests/samples/create_user_application.request.json").read_bytes())
     rows = [{**person, "email": f"ada{i}@example.com", "externalId": f"page-{i}"} for i in range(100)]
@@ -45,7 +45,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_every_namespace_lists_its_public_names_only() -> None:
-    """`dir()` of a namespace shows what people use, each loadable and documented."""
+    """`dir()` of a namespace lists its public names, each of which can be loaded and is documented."""
     spaces = [getattr(wb, name) for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)]
     for space in spaces:
         for name in dir(space):
@@ -54,7 +54,7 @@ def test_every_namespace_lists_its_public_names_only() -> None:
 
 
 def test_the_surface_stays_small() -> None:
-    """At most 243 public names in all, 45 of them on a sandbox, and 7 extras besides `dev`; the commands are counted in tests/terminal."""
+    """There are at most 243 public names, 45 names on a sandbox, and 7 extras besides `dev`."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     counts = make_api.counts()
 

@@ -1,4 +1,4 @@
-"""Sessions whose operations are awaited: every operation, in process and over HTTP."""
+"""Async sessions: every operation can be awaited, in process and over HTTP."""
 
 import asyncio
 import inspect
@@ -26,13 +26,13 @@ STREET = {"address_line1": "1 Example Street", "city": "Springfield", "region": 
 
 @pytest.fixture(params=["in process", "over HTTP"])
 def where(request: pytest.FixtureRequest) -> Iterator[str | None]:
-    """None for an embedded sandbox, or the URL of a served one."""
+    """None for an embedded sandbox, or the URL of a served sandbox."""
     with ExitStack() as stack:
         yield stack.enter_context(wb.Sandbox().serve()) if request.param == "over HTTP" else None
 
 
 async def every_operation(api: wb.AsyncSession) -> list[str]:
-    """Call each operation once; return their names."""
+    """Call each operation once, and return the names of the operations."""
     guide = api.sandbox.guide()
     contract = guide["contracts"][0]
     owner = guide["companies"][0]
@@ -67,7 +67,7 @@ async def every_operation(api: wb.AsyncSession) -> list[str]:
 
 
 def test_every_operation_is_awaited(where: str | None) -> None:
-    """Each operation answers, and what it does is in the journal and in the inbox, as with a plain session."""
+    """Each operation answers, and its effect is in the journal and inbox, as with a synchronous session."""
 
     async def run() -> None:
         async with await wb.connect_async(where) as api:
@@ -82,7 +82,7 @@ def test_every_operation_is_awaited(where: str | None) -> None:
 
 
 def test_both_kinds_of_session_take_the_same_arguments() -> None:
-    """connect and connect_async have one signature, with every argument named."""
+    """`connect` and `connect_async` have the same signature, with every argument named."""
     plain, awaited = inspect.signature(wb.connect), inspect.signature(wb.connect_async)
 
     assert plain.parameters == awaited.parameters
@@ -92,7 +92,7 @@ def test_both_kinds_of_session_take_the_same_arguments() -> None:
 
 @pytest.mark.usefixtures("short_pauses")
 def test_a_profile_opens_an_async_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A profile names the service, its limits and its key for an async session too."""
+    """A profile sets the service, limits and key of an async session too."""
     (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "http://127.0.0.1:9/v1"\n')
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
@@ -115,7 +115,7 @@ def test_a_wrong_argument_is_named_when_awaited() -> None:
 
 
 def test_all_wrong_arguments_are_named_at_once() -> None:
-    """connect refuses what it cannot use with one error that names every problem."""
+    """`connect` refuses invalid arguments with one error that names every problem."""
     wrong: Any = {
         "seed": "x", "behavior": "strange", "environment": "moon", "timeout": 0, "limits": 5, "journal": 3,
     }  # fmt: skip
@@ -126,7 +126,7 @@ def test_all_wrong_arguments_are_named_at_once() -> None:
 
 
 def test_a_tenant_chooses_its_key() -> None:
-    """A tenant of the seeded world is connected to with its own key, and receives its own events."""
+    """A session of a seeded tenant uses the tenant's key and receives the tenant's events."""
     with wb.connect(tenant="provider-managed") as api, wb.connect() as other:
         assert api.list_contracts() != other.list_contracts()
     with pytest.raises(UsageError, match="tenant must be one of"):
@@ -134,7 +134,7 @@ def test_a_tenant_chooses_its_key() -> None:
 
 
 def test_a_session_lists_little_besides_its_operations() -> None:
-    """dir() of a session holds the operations and a few names more."""
+    """`dir()` of a session lists the operations and a few further names."""
     with wb.connect() as api:
         public = {name for name in dir(api) if not name.startswith("_")} - set(OPERATIONS)
 
@@ -160,10 +160,10 @@ THREADED: dict[str, Callable[[Any], object]] = {
         api, "x", token="x", amount=wb.withdrawals.usd("1.00"), admin="x", to="x"
     ),
 }
-"""Functions that need a session of `connect()`, called with an async one."""
+"""Functions that need a session of `connect()`, called with an async session."""
 ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries", "course.notes"}
 ANY_SESSION |= {"testing.record", "bulk.investigate"}
-"""Functions of a session that are awaited, or that make no call with it."""
+"""Functions of a session that are awaited, or that make no call."""
 AFTER_CHECKS = {"bulk.resume"}
 """Functions that refuse an async session after other arguments."""
 
@@ -177,12 +177,12 @@ async def _refusal(call: Callable[[Any], object]) -> str:
 
 @pytest.mark.parametrize("name", THREADED)
 def test_what_needs_a_thread_says_so(name: str) -> None:
-    """One message for all, before anything is called."""
+    """Functions that need a thread all raise the same error, before anything is called."""
     assert "in an event loop call this in a thread" in asyncio.run(_refusal(THREADED[name]))
 
 
 def test_a_session_does_the_same_awaited() -> None:
-    """Its members are the same but for closing; a new function of a session is entered above."""
+    """Its members are those of a synchronous session except for closing. The table above lists each function."""
     different = set(dir(wb.Session)) ^ set(dir(wb.AsyncSession))
     assert {name for name in different if not name.startswith("_")} == {"close", "aclose"}
     spaces = {"": wb, **{f"{name}.": getattr(wb, name) for name in dir(wb) if inspect.ismodule(getattr(wb, name))}}

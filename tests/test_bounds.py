@@ -1,4 +1,4 @@
-"""Bounds of what a program that means harm, or a large state, may take: time, rows at once, depth and number of values, bytes in flight.
+"""Bounds of time, rows, depth, values and bytes in flight, for hostile programs and for large states.
 
 Each test prints its figure: python -m pytest -n 0 -s tests/test_bounds.py
 """
@@ -35,7 +35,7 @@ KILOBYTE = 1024
 
 
 def times_of(call: Callable[[int], object], count: int) -> list[float]:
-    """Call at once from a number of threads, and return the seconds each took."""
+    """Call a function at the same time from some threads, and return the seconds of each call."""
     took: list[float] = []
 
     def run(number: int) -> None:
@@ -52,7 +52,7 @@ def times_of(call: Callable[[int], object], count: int) -> list[float]:
 
 
 def test_deliveries_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another program holds the file of a receiver, each delivery is refused within one wait, not one after the other."""
+    """While another program locks a receiver's file, all deliveries are refused within one common wait."""
     delivery = sample("user.updated", "key")
     monkeypatch.setattr(store, "Database", partial(Database, busy_seconds=1.0))
     with (
@@ -78,7 +78,7 @@ def test_deliveries_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch
 
 
 def test_threads_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asked before another thread gave up tries the file once, and does not wait again."""
+    """A thread that waited while another thread gave up tries the file once, and does not wait again."""
     moments = itertools.count()
     monkeypatch.setattr(database, "monotonic", lambda: next(moments) / 10)
     file = Database(tmp_path / "a.db", application=1, schema="CREATE TABLE a(b)", busy_seconds=3)
@@ -146,7 +146,7 @@ def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> No
 
 
 def refused(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return how often the values of an answer are read that a client refuses as unexpected; print the processor time."""
+    """Return how often the values of an answer that a client refuses are read, and print the processor time."""
     decoder = Mock(wraps=strict_json._DECODER)
     monkeypatch.setattr(strict_json, "_DECODER", decoder)
     transport = httpx.MockTransport(lambda request: httpx.Response(200, content=body))
@@ -168,7 +168,7 @@ def refused(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_answers_of_many_values_are_refused_unread(
     begin: bytes, value: bytes, count: int, end: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However an answer of the largest size is made up."""
+    """This holds for several kinds of values in an answer of the maximum size."""
     assert refused(begin + value * count + end, monkeypatch) == 0
 
 
@@ -182,13 +182,13 @@ def test_answers_of_many_values_are_refused_unread(
     ids=["values", "text"],
 )
 def test_the_largest_answers_are_read_once(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer with as many of the smallest values as are read, and one of text that looks like values."""
+    """One answer has the maximum number of small values, and the other has text that looks like values."""
     assert refused(body, monkeypatch) == 1
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 500])
 def test_deep_answers_raise_no_error_of_python(status: int) -> None:
-    """An answer that is nested more deeply than any documented one is unreadable, as a success and as a refusal."""
+    """An answer nested more deeply than any documented answer is unreadable, as a success and as a refusal."""
     body = b'{"message":' + b"[" * 900 + b"]" * 900 + b"}"
     transport = httpx.MockTransport(lambda request: httpx.Response(status, content=body))
     with (
@@ -199,7 +199,7 @@ def test_deep_answers_raise_no_error_of_python(status: int) -> None:
 
 
 def test_bodies_in_flight_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bodies that are being received have one limit; beyond that a request is refused, and forgotten."""
+    """Bodies being received have one common limit. Beyond the limit a request is refused and its bytes are freed."""
     monkeypatch.setattr(http_server, "MAX_BODIES", 300 * KILOBYTE)
     with wb.Sandbox().serve() as url, ExitStack() as connections:
         place = urlsplit(url)
@@ -222,7 +222,7 @@ def test_bodies_in_flight_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_memory_of_many_bodies() -> None:
-    """2,000 connections that each send a part of their body take memory for the connections and for 32 MB of bodies."""
+    """2,000 connections that each send part of a body use memory for the connections and for 32 MB of bodies."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most < 5_000:

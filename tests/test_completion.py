@@ -1,4 +1,4 @@
-"""What an editor shows without a kernel: completion by jedi, and types by pyright, at the places a person meets first."""
+"""Without a kernel, an editor shows completions by jedi and types by pyright."""
 
 import asyncio
 import json
@@ -45,12 +45,12 @@ def completed(code: str) -> set[str]:
     ],
 )
 def test_completion_offers_what_there_is(code, expected) -> None:
-    """All that `dir()` shows in a kernel, and what a person looks for."""
+    """The completions contain everything that `dir()` lists in a kernel, and the most common names."""
     assert expected <= completed(code)
 
 
 def test_completion_of_the_package_shows_no_inner_name() -> None:
-    """Besides the public names it shows what jedi cannot hide: packages, and a flag of type checkers."""
+    """Besides the public names, only packages and a flag for type checkers appear, which jedi cannot hide."""
     inner = completed("wb.") - set(dir(wb))
     packages = {path.name for path in Path(wb.__file__).parent.iterdir() if path.is_dir()}
 
@@ -58,7 +58,7 @@ def test_completion_of_the_package_shows_no_inner_name() -> None:
 
 
 def test_a_function_shows_its_arguments() -> None:
-    """While it is typed, with its documentation."""
+    """The arguments and their documentation appear while a call is typed."""
     (signature,) = jedi.Script(f"{SESSION}wb.connect(").get_signatures(3, 11)
 
     assert {"where", "behavior", "seed", "timeout"} <= {parameter.name for parameter in signature.params}
@@ -82,7 +82,7 @@ TYPES = {
 
 @pytest.mark.soak
 def test_pyright_knows_the_types(tmp_path: Path) -> None:
-    """Of a session and all that hangs on it, as hovering shows them."""
+    """Hovering shows the types of a session and its members."""
     (tmp_path / "shown.py").write_text(SESSION + "".join(f"reveal_type({code})\n" for code in TYPES))
     ended = subprocess.run(
         [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "shown.py"],
@@ -96,7 +96,7 @@ def test_pyright_knows_the_types(tmp_path: Path) -> None:
 
 
 def test_the_script_of_a_shell_needs_the_base_install_alone() -> None:
-    """The completion of all commands is written without pandas, matplotlib, IPython or uvicorn."""
+    """The completion script is created without pandas, matplotlib, IPython or uvicorn."""
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'IPython', 'ipywidgets', 'uvicorn', 'mcp', 'duckdb')))\n"
@@ -110,7 +110,7 @@ def test_the_script_of_a_shell_needs_the_base_install_alone() -> None:
 
 @pytest.fixture(scope="module", params=["session", "async session", "client"])
 def kernel(request: pytest.FixtureRequest) -> dict[str, object]:
-    """Return the variables of a kernel with a client, and what its calls returned."""
+    """Return the variables of a kernel with a client and the results of its calls."""
     session = wb.connect()
     api: Any = session
     if request.param == "async session":
@@ -125,7 +125,7 @@ def kernel(request: pytest.FixtureRequest) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_kernel_shows_the_arguments_of_an_operation_with_their_units(kernel: dict[str, object], name: str) -> None:
-    """By jedi, as a notebook asks it: each argument by its name, and in the text below its unit."""
+    """jedi, as used by a notebook, shows each argument's name, and the documentation shows its unit."""
     code = f"api.{name}("
     (signature,) = jedi.Interpreter(code, [kernel]).get_signatures(1, len(code))
     shown = {parameter.name for parameter in signature.params}
@@ -138,6 +138,6 @@ def test_a_kernel_shows_the_arguments_of_an_operation_with_their_units(kernel: d
 
 
 def test_a_kernel_completes_the_members_of_an_answer(kernel: dict[str, object]) -> None:
-    """Of a list's first record, and of a record in it."""
+    """This holds for the first record of a list, and for a record nested in it."""
     for code, expected in (("contracts[0].", "chain_id"), ("contracts[0].tokens[0].", "balance")):
         assert expected in {name.name for name in jedi.Interpreter(code, [kernel]).complete(1, len(code))}

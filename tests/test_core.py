@@ -1,4 +1,4 @@
-"""The core knows nobody: what `session.py` and the packages below it may name."""
+"""`session.py` and the packages below it do not depend on or name the packages above."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ RIGHT = {
 
 
 def names(tree: ast.AST) -> Iterator[str]:
-    """Yield the names in code and types: variables, arguments, attributes, functions, classes, imports."""
+    """Yield the names in code and types: variables, arguments, attributes, functions, classes and imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id
@@ -37,7 +37,7 @@ def names(tree: ast.AST) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", CORE)
 def test_the_core_names_nothing_above_it(part: str) -> None:
-    """No name in code or types, and no text but for the exceptions, is of a class, a lesson, a panel or a chart."""
+    """No name in code or types, and no text except the listed ones, refers to a class, lesson, panel or chart."""
     files = sorted((ROOT / part).rglob("*.py"))
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
     named = {f"{file.name}: {name}" for file, tree in trees.items() for name in names(tree) if UPPER.search(name)}
@@ -56,7 +56,7 @@ def test_the_core_names_nothing_above_it(part: str) -> None:
 
 
 def test_waits_ask_one_clock() -> None:
-    """A test of others may stop the clocks of `time`; waits and durations ask the one that it does not stop."""
+    """A user's test may stop the clocks of `time`. Waits and durations use a clock that continues."""
     ours = {path for path in ROOT.rglob("*.py") if path.name not in {"seconds.py", "install.py", "machine.py"}}
     stopped = re.compile(r"\btime\.(monotonic|perf_counter)(_ns)?\b")
 

@@ -1,4 +1,4 @@
-"""Random damage to our files: what is damaged is named, and nothing that changed is used."""
+"""Random damage to stored files is reported, and no changed record is used."""
 
 import random
 import warnings
@@ -31,7 +31,7 @@ def buy(api: wb.Session) -> None:
 
 
 def journal(path: Path) -> Callable[[Path], list[Any]]:
-    """Make a journal; return what reads one."""
+    """Create a journal, and return a function that reads one."""
     with wb.connect(journal=path) as api:
         buy(api)
 
@@ -46,7 +46,7 @@ def journal(path: Path) -> Callable[[Path], list[Any]]:
 
 
 def inbox(path: Path) -> Callable[[Path], list[Any]]:
-    """Make an inbox; return what reads one."""
+    """Create an inbox, and return a function that reads one."""
     box = wb.Inbox(path, keys=[KEY])
     for _ in range(ROWS):
         sample = wb.events.sample("user.updated", KEY)
@@ -64,7 +64,7 @@ def inbox(path: Path) -> Callable[[Path], list[Any]]:
 
 
 def run(path: Path) -> Callable[[Path], list[Any]]:
-    """Make a bulk run; return what reads one."""
+    """Create a bulk run, and return a function that reads one."""
     with wb.connect() as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         rows = [
@@ -87,7 +87,7 @@ def run(path: Path) -> Callable[[Path], list[Any]]:
 
 
 def sandbox(path: Path) -> Callable[[Path], list[Any]]:
-    """Make a sandbox's file; return what reads the purchases and events of one."""
+    """Create a sandbox's file, and return a function that reads the purchases and events of one."""
     with wb.connect(path=path) as api:
         buy(api)
 
@@ -102,7 +102,7 @@ def sandbox(path: Path) -> Callable[[Path], list[Any]]:
 
 
 def damaged(path: Path, whole: bytes, chance: random.Random) -> Iterator[None]:
-    """Overwrite some bytes in a row."""
+    """Overwrite some consecutive bytes."""
     length = chance.choice([1, 1, 4, 64, 512])
     at = chance.randrange(len(whole) - length)
     path.write_bytes(whole[:at] + chance.randbytes(length) + whole[at + length :])
@@ -113,7 +113,7 @@ def damaged(path: Path, whole: bytes, chance: random.Random) -> Iterator[None]:
 )
 @pytest.mark.parametrize("make", [journal, inbox, run, sandbox], ids=lambda make: make.__name__)
 def test_no_damaged_record_is_used(make: Any, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a damaged file are read the records as they were written, or an error of ours says that it cannot be."""
+    """A damaged file returns the records as written, or raises a workbench error."""
     path = tmp_path / "file.db"
     read = make(path)
     expected = read(path)

@@ -1,4 +1,4 @@
-"""A power cut at any moment, and a disk that refuses any step: what was said to be done is there, and nothing is there by half."""
+"""After a power cut at any moment, or a disk error at any step, completed operations are stored and none is partial."""
 
 import errno
 import gc
@@ -30,7 +30,7 @@ FAILURES = {"full": errno.ENOSPC, "input/output error": errno.EIO, "permission l
 
 @pytest.fixture(autouse=True)
 def nothing_left_over(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let what the work sets be forgotten, and what it gave up be collected here, not in another test."""
+    """Collect objects that the operations abandoned in this test, not in a later test."""
     monkeypatch.setenv("WORKBENCH_STATE", os.environ["WORKBENCH_STATE"])
     yield
     gc.collect()
@@ -41,7 +41,7 @@ def nothing_left_over(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.__name__)
 def test_power_cuts(tmp_path: Path, subject: Any, cuts: int, seed: int) -> None:
-    """What was said to be done before the cut is there, whatever the disk had not synced."""
+    """Operations that were reported as done before the cut are stored, whatever the disk had not synced."""
     disk = Disk(tmp_path / "first")
     disk.folder.mkdir()
     with disk.used():
@@ -67,7 +67,7 @@ def test_power_cuts(tmp_path: Path, subject: Any, cuts: int, seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("survives", [True, False])
 def test_what_was_not_synced_is_forgotten(tmp_path: Path, survives: bool) -> None:
-    """The disk of these tests loses what a commit did not wait for, and nothing else; the file stays whole."""
+    """The simulated disk loses only data that a commit did not wait for, and the file stays consistent."""
     disk, lost = Disk(tmp_path / "first"), 0
     disk.folder.mkdir()
     with disk.used(), closing(opened(disk.folder, survives)) as file:
@@ -87,7 +87,7 @@ def test_what_was_not_synced_is_forgotten(tmp_path: Path, survives: bool) -> Non
 
 
 def opened(folder: Path, survives: bool) -> Database:
-    """Open a file of one table."""
+    """Open a file with one table."""
     return Database(folder / "a.db", application=1, schema="CREATE TABLE one(a)", survives_power_loss=survives)
 
 
@@ -96,7 +96,7 @@ def opened(folder: Path, survives: bool) -> Database:
 )
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.__name__)
 def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
-    """Whichever step the disk refuses, and for whatever reason: what was done is there, what was refused is not there by half."""
+    """Whichever step the disk refuses, completed operations are stored and refused operations leave nothing partial."""
     plain = Disk(tmp_path / "first")
     plain.folder.mkdir()
     with plain.used():
@@ -124,7 +124,7 @@ def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
 )
 @pytest.mark.parametrize("name", FILES)
 def test_files_written_as_a_whole(tmp_path: Path, name: str, every: int) -> None:
-    """A file is the one of before or the new one, whichever step is refused, and after a power cut at any moment."""
+    """After a refused step or a power cut, a file has its former or its new content."""
     files, failures = FILES[name], Failures()
     points = cuts = 0
     for version in range(1, files.versions + 1):
@@ -160,37 +160,37 @@ def test_files_written_as_a_whole(tmp_path: Path, name: str, every: int) -> None
 
 
 def prepared(folder: Path, files: Files, version: int) -> None:
-    """Make a folder with the version before."""
+    """Create a folder with the earlier version."""
     folder.mkdir()
     if version > 1:
         files.write(folder, version - 1)
 
 
 def one_of(files: Files, folder: Path, versions: list[int | None]) -> None:
-    """Check which version is there, that it can be read, and that it can be written anew."""
+    """Check which version exists, and that it can be read and written again."""
     assert files.read(folder) in versions
     files.write(folder, files.versions)
     assert files.read(folder) == files.versions
 
 
 def nothing_left(folder: Path) -> None:
-    """Check that no temporary file is left."""
+    """Check that no temporary file remains."""
     assert [one.name for one in folder.rglob(".*")] == []
 
 
 def said_so(disk: Disk) -> list[Any]:
-    """Return what was refused, or done with a warning; a call without an answer always is."""
+    """Return the operations that were refused or done with a warning, except calls whose answer is lost."""
     return [note for note in disk.notes() if note[0] in ("refused", "warned") and "lost" not in note[1]]
 
 
 class Failures:
-    """What went wrong, with the point where it did; a campaign goes on after it."""
+    """Failures with the point at which they occurred. A campaign continues after a failure."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
 
     def note(self, point: str, call: Callable[[], None]) -> None:
-        """Do something; note what goes wrong."""
+        """Run a function and record its failure."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - whatever it is

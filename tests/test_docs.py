@@ -1,4 +1,4 @@
-"""The pages: written from the declarations where they say so, and without a link or a citation that leads nowhere."""
+"""Generated pages are current, and the pages' links and citations have targets."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def text(path: Path) -> str:
-    """Return the text of a page, or of the Markdown cells of a notebook."""
+    """Return the text of a page, or of a notebook's Markdown cells."""
     raw = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
         return "\n".join(
@@ -37,13 +37,13 @@ def anchors(path: Path) -> set[str]:
 
 
 def links(path: Path) -> Iterator[str]:
-    """Yield the link targets of a page that do not leave the repository."""
+    """Yield the link targets of a page inside the repository."""
     plain = re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text(path), flags=re.MULTILINE | re.DOTALL))
     yield from (target for target in re.findall(r"\]\(([^)\s]+)\)", plain) if not re.match(r"[a-z]+:", target))
 
 
 def broken(path: Path) -> Iterator[str]:
-    """Yield the links that lead to no file, or to no heading of a page."""
+    """Yield the links without a target file or heading."""
     for target in links(path):
         name, _, anchor = target.partition("#")
         file = path.parent / name if name else path
@@ -63,17 +63,17 @@ def citations() -> Iterator[tuple[str, str]]:
 
 
 def test_interface_is_written_from_the_declarations() -> None:
-    """`python docs/make_interface.py` writes docs/interface.md anew."""
+    """`python docs/make_interface.py` does not change docs/interface.md."""
     assert make_interface.PAGE.read_text(encoding="utf-8") == make_interface.page()
 
 
 def test_events_are_written_from_the_declarations() -> None:
-    """`python -m docs.make_events` writes docs/events.md anew."""
+    """`python -m docs.make_events` does not change docs/events.md."""
     assert make_events.PAGE.read_text(encoding="utf-8") == make_events.page()
 
 
 def test_the_texts_for_agents_are_current() -> None:
-    """SKILL.md and llms.txt name each operation and each kind of event, in the words of their declarations."""
+    """SKILL.md and llms.txt list each operation and kind of event with the text of its declaration."""
     skill = (ROOT / "workbench/testing/SKILL.md").read_text(encoding="utf-8")
     index = (ROOT / "docs/llms.txt").read_text(encoding="utf-8")
     for name, row in OPERATIONS.items():
@@ -86,13 +86,13 @@ def test_the_texts_for_agents_are_current() -> None:
 
 
 def test_assumptions_are_written_from_the_declarations() -> None:
-    """`python docs/make_assumptions.py` writes docs/assumptions.md anew."""
+    """`python docs/make_assumptions.py` does not change docs/assumptions.md."""
     assert make_assumptions.PAGE.read_text(encoding="utf-8") == make_assumptions.page()
 
 
 @pytest.mark.slow
 def test_every_citation_leads_to_a_section() -> None:
-    """Whatever section a docstring or a declaration cites is on the page."""
+    """Each section that a docstring or a declaration cites is on the page."""
     there, lost = anchors(make_interface.PAGE), []
     for path, source in citations():
         if source in ELSEWHERE:
@@ -107,13 +107,13 @@ def test_every_citation_leads_to_a_section() -> None:
 
 @each("path", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    """A link leads to a file of the repository and to a heading of it."""
+    """Each link leads to a file of the repository and, if it has an anchor, to a heading of the file."""
     assert list(broken(path)) == []
 
 
 @pytest.mark.parametrize("path", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
 def test_rows_stand_under_their_head(path: Path) -> None:
-    """Each table begins with a head and a rule, and its rows have as many cells, so that a page shows no bars."""
+    """Each table has a head and a rule, and its rows have the same number of cells."""
     plain = re.sub(r"^```.*?^```", "", text(path), flags=re.MULTILINE | re.DOTALL)
     for table in re.findall(r"(?:^\|.*\n?)+", plain, re.MULTILINE):
         head, *rest = [len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) for row in table.splitlines()]
@@ -122,7 +122,7 @@ def test_rows_stand_under_their_head(path: Path) -> None:
 
 
 def test_every_term_is_linked() -> None:
-    """Each entry of the glossary can be reached from elsewhere: it is linked at least once."""
+    """Each entry of the glossary is linked at least once."""
     glossary = ROOT / "docs" / "glossary.md"
     linked = {target.rpartition("#")[2] for path in [*PAGES, *NOTEBOOKS] for target in links(path) if "#" in target}
     terms = set(re.findall(r"^### +(.+?) *$", text(glossary), re.MULTILINE))

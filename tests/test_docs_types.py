@@ -1,4 +1,4 @@
-"""The Python blocks of README and the docs pass mypy (strict, functions may lack annotations) and pyright, as they are written."""
+"""The Python blocks of README and docs pass strict mypy (with unannotated functions) and pyright unchanged."""
 
 import json
 import re
@@ -31,14 +31,14 @@ my_application: Any = given()
     "testing.md": "MyHandler: Any = given()\n",
     "training.md": "c: Any = given()\n",
 }
-"""What the text around the blocks introduces: on every page, and on one."""
+"""Names that the text introduces, on every page and on a single page."""
 MEANT = {
     ("developers.md", "amount=10.99"),
     ("errors.md", "amount=10.99"),
     ("withdrawals.md", "wb.withdrawals.usd(wrong)"),
     ("withdrawals.md", "amount=2500,"),
 }
-"""Wrong calls that a page shows on purpose, by a part of their line."""
+"""Intentionally wrong calls on pages, by part of their line."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CODE = re.compile(r"^```(python|pycon)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -69,7 +69,7 @@ def written(tmp_path_factory) -> Path:
 
 
 def check(written: Path, found: list[tuple[str, int, str]]) -> None:
-    """Compare the lines that a checker complains about with those that are meant to be wrong."""
+    """Compare the lines that a type checker reports with the lines that are intentionally wrong."""
     wrong = []
     for module, line, message in found:
         page, text = f"{Path(module).stem}.md", (written / module).read_text().splitlines()[line - 1]
@@ -83,7 +83,7 @@ def check(written: Path, found: list[tuple[str, int, str]]) -> None:
 
 @pytest.mark.soak
 def test_mypy(written: Path) -> None:
-    """Strict, with the options of the package, so that mypy uses the cache of `make check`."""
+    """mypy runs in strict mode with the package's options, so that it uses the cache of `make check`."""
     ended = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-error-summary", *sorted(written.glob("*.py"))],
         capture_output=True, text=True, cwd=ROOT, check=False,
@@ -96,7 +96,7 @@ def test_mypy(written: Path) -> None:
 
 @pytest.mark.soak
 def test_pyright(written: Path) -> None:
-    """With its own rules."""
+    """pyright runs with its default rules."""
     ended = subprocess.run(
         [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "."],
         capture_output=True, text=True, cwd=written, check=False,

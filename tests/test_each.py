@@ -1,4 +1,4 @@
-"""A law over a table fails as often, and as visibly, as one test for each case would."""
+"""A test of a table fails as often, and shows as much, as one test for each case would."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.each import across, each
 
 
 def test_all_failures_are_raised_together_with_their_cases() -> None:
-    """Each case runs, whatever happened before; assertions, errors and `pytest.fail` count, and the group names their cases."""
+    """Each case runs after failures of earlier cases. The group of errors names the failed cases."""
     ran = []
 
     @each("number", range(5))
@@ -31,13 +31,13 @@ def test_all_failures_are_raised_together_with_their_cases() -> None:
 @each("left", [1, 2])
 @each("right", [pytest.param(0, id="nothing"), pytest.param(3, id="three")])
 def test_a_fixture_is_shared(left: int, right: int, pytestconfig: pytest.Config) -> None:
-    """Cases stand beside fixtures."""
+    """Cases can be combined with fixtures."""
     assert left - right
     assert isinstance(pytestconfig, pytest.Config)
 
 
 def test_two_tables_give_each_pair() -> None:
-    """A failure among pairs is named by both cases."""
+    """The failure of a pair names both cases."""
     ran = []
 
     @each("left", "ab")
@@ -54,7 +54,7 @@ def test_two_tables_give_each_pair() -> None:
 
 
 def test_a_table_without_cases_is_an_error() -> None:
-    """A law over nothing would pass; marks of one case have no meaning in a table."""
+    """A test without cases would pass, and marks of single cases have no effect in a table."""
     with pytest.raises(ValueError, match="no case of name"):
         each("name", [])(print)()
     with pytest.raises(TypeError, match="has marks"):
@@ -62,7 +62,7 @@ def test_a_table_without_cases_is_an_error() -> None:
 
 
 def test_cases_are_read_when_the_law_runs() -> None:
-    """And once, so that a law can run again."""
+    """The cases are read once, so the test can be repeated."""
     read = []
 
     def cases() -> Iterator[int]:
@@ -82,7 +82,7 @@ def test_cases_are_read_when_the_law_runs() -> None:
 
 
 def test_quick_pairs_have_each_value_of_both_tables() -> None:
-    """All pairs are there, most of them slow."""
+    """All pairs exist, and most of them are slow."""
     for first, second in (("abc", range(7)), (range(7), "abc"), ("ab", "cd")):
         pairs = across(first, second)
         quick = [pair.values for pair in pairs if not pair.marks]

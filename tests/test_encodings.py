@@ -1,4 +1,4 @@
-"""Whatever a person writes may begin with a byte order mark, and UTF-16 is named: PowerShell, Notepad and .NET write both."""
+"""Texts by people may begin with a byte order mark, and errors name UTF-16, which PowerShell and Notepad can write."""
 
 import json
 import os
@@ -29,7 +29,7 @@ PURCHASE = (
 
 
 def answered(body: bytes, path: str) -> tuple[int, Any]:
-    """Return the answer of a sandbox to a body, without what differs from call to call."""
+    """Return a sandbox's answer to a body, without values that differ between calls."""
     sandbox = wb.Sandbox(seed=7)
     headers = {"api-key": sandbox.full_key, "content-type": "application/json", "host": "localhost"}
     answer = internals(sandbox).handle(Request("POST", path, "", headers, body))
@@ -37,7 +37,7 @@ def answered(body: bytes, path: str) -> tuple[int, Any]:
 
 
 def of_file(read: Callable[[Path], Any], name: str) -> Callable[[bytes, Path], Any]:
-    """Return a reader of bytes that reads them from a file."""
+    """Return a function that writes bytes to a file and reads the file."""
 
     def read_it(data: bytes, folder: Path) -> Any:
         (folder / name).write_bytes(data)
@@ -79,7 +79,7 @@ READERS: dict[str, tuple[str, Callable[[bytes, Path], Any]]] = {
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_byte_order_mark_changes_nothing(name: str, tmp_path: Path) -> None:
-    """The same text with and without the mark is the same."""
+    """A text with the mark gives the same result as without the mark."""
     text, read = READERS[name]
 
     assert read(MARK + text.encode(), tmp_path) == read(text.encode(), tmp_path)
@@ -88,7 +88,7 @@ def test_a_byte_order_mark_changes_nothing(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le"])
 @pytest.mark.parametrize("name", [name for name in READERS if not name.startswith("rows")])
 def test_utf_16_is_named(name: str, codec: str, tmp_path: Path) -> None:
-    """An error says what the encoding is, and what to do."""
+    """The error names the encoding and the remedy."""
     text, read = READERS[name]
     try:
         result = str(read(text.encode(codec), tmp_path))
@@ -100,7 +100,7 @@ def test_utf_16_is_named(name: str, codec: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-be", "utf-8-sig"])
 def test_readers_of_toml_and_json_agree(codec: str) -> None:
-    """The two formats name an encoding in the same words."""
+    """Both formats report an encoding with the same text."""
     data = "a = 1".encode(codec)
     with pytest.raises(strict_json.NotJson) as caught:
         strict_json.loads(data)
@@ -110,7 +110,7 @@ def test_readers_of_toml_and_json_agree(codec: str) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_what_has_no_end_is_refused_as_input(tmp_path: Path) -> None:
-    """A pipe that nobody writes to is empty, a device is refused, and a limit holds while reading."""
+    """A pipe without a writer is empty, a device is refused, and the limit applies during the read."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"x" * 1_001)
 

@@ -1,4 +1,4 @@
-"""Files that belong together appear at once: the writers are listed, and killed at each step and at random moments."""
+"""Related files appear together: the writers are listed, and are killed at each step and at random moments."""
 
 import ast
 import os
@@ -21,13 +21,13 @@ AT_ONCE = {
     "testing/corpus.py add": "write_files",
     "testing/corpus.py _shapes": "write_files; the settings are written alone, since people edit them",
 }
-"""Functions that write several files, and what makes them appear at once."""
+"""Functions that write several files, with the mechanism by which these appear together."""
 APART = {
     "sandbox/server.py self_signed": "a certificate that does not fit its key is made again",
     "course/joining.py join": "the certificate is there before the address that names it",
     "terminal/shell.py dashboard": "one page, again and again",
 }
-"""Functions that write files one by one, each with the reason why that is safe."""
+"""Functions that write files separately, with the reason why this is safe."""
 ONE_BY_ONE = {
     "base/system/database.py": "a private copy of a database, removed afterwards",
     "base/system/locks.py": "the holder of a lock, in a file that is never replaced",
@@ -64,7 +64,7 @@ def writes() -> list[tuple[str, str, str]]:
 
 @pytest.mark.slow
 def test_writers_of_several_files_are_listed() -> None:
-    """A function that writes more than one file makes them appear at once, or says why it need not."""
+    """A function that writes several files makes them appear together, or is listed with a reason."""
     several: dict[str, list[str]] = {}
     for module, function, name in writes():
         several.setdefault(f"{module} {function}", []).append(name)
@@ -75,7 +75,7 @@ def test_writers_of_several_files_are_listed() -> None:
 
 @pytest.mark.slow
 def test_files_are_written_by_the_writers_of_the_storage() -> None:
-    """No other module writes into a file that somebody may read meanwhile."""
+    """No other module writes into a file that another process may be reading."""
     assert set(ONE_BY_ONE) == {module for module, _, name in writes() if name not in ATOMIC}
 
 
@@ -86,7 +86,7 @@ def test_files_are_written_by_the_writers_of_the_storage() -> None:
 )
 @pytest.mark.parametrize("name", SETS)
 def test_kills(name: str, random_kills: int, tmp_path: Path) -> None:
-    """After a kill the set is complete, absent or its predecessor; the next write leaves no temporary file."""
+    """After a kill, the files are complete, absent or those before. The next write leaves no temporary file."""
     command = [
         sys.executable,
         "-W",

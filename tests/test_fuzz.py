@@ -1,4 +1,4 @@
-"""Whatever a file, an answer or a request holds: it is read or refused with an error of ours, soon and in bounded memory."""
+"""Any file, answer or request is read, or is refused with a workbench error, in limited time and memory."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ MORE_MEMORY = 100  # maximum memory in MB that a campaign may add after its firs
 @pytest.mark.slow
 @pytest.mark.parametrize("target", FEW)
 def test_a_few(target: str, tmp_path: Path) -> None:
-    """No exception that is not ours."""
+    """The cases raise only workbench errors."""
     report = fuzz.run(target, FEW[target], 1, tmp_path)
 
     assert {} == report.failures, str(report)
@@ -23,7 +23,7 @@ def test_a_few(target: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("target", fuzz.TARGETS)
 def test_a_hundred_thousand(target: str, tmp_path: Path) -> None:
-    """The same, none takes a second of processor time, and the memory does not grow."""
+    """The cases raise only workbench errors, none takes a second of processor time, and memory use is bounded."""
     report = fuzz.run(target, 100_000, 2026, tmp_path)
     print(f"\n{report}")
 

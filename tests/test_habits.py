@@ -1,4 +1,4 @@
-"""Habits of the code that a linter does not hold: tables of data, types, names of variables."""
+"""Conventions of the code that no linter checks: tables of data, types, and names of variables."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ import pytest
 FILES = sorted((Path(__file__).parents[1] / "workbench").rglob("*.py"))
 EMPTY_NAMES = {"one", "made", "words", "found"}
 FIELDS = 16
-"""Fields of records and parameters that have such a name since others use it."""
+"""Fields and parameters that keep such a name because other code uses it."""
 
 
 @cache
@@ -21,7 +21,7 @@ def trees() -> dict[Path, ast.Module]:
 
 
 def bound(tree: ast.AST) -> Counter[str]:
-    """Count the names that are bound: variables and parameters."""
+    """Count the names of variables and parameters."""
     names: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -33,7 +33,7 @@ def bound(tree: ast.AST) -> Counter[str]:
 
 @pytest.mark.slow
 def test_the_formatter_lays_out_all_but_tables_of_data() -> None:
-    """`# fmt: skip` stands at most 60 times, and only behind an assignment of a display of data at the top of a module."""
+    """`# fmt: skip` occurs at most 60 times, only after the assignment of a data table at module level."""
     skipped = {
         (path, number): None
         for path in FILES
@@ -53,7 +53,7 @@ def test_the_formatter_lays_out_all_but_tables_of_data() -> None:
 
 
 def test_any_is_seldom() -> None:
-    """`: Any` stands at most 485 times: `object` says more where nothing is read from a value."""
+    """`: Any` occurs at most 485 times, because `object` is clearer for values of which no attribute is read."""
     count = sum(path.read_text(encoding="utf-8").count(": Any") for path in FILES)
 
     assert count <= 485
@@ -61,7 +61,7 @@ def test_any_is_seldom() -> None:
 
 @pytest.mark.slow
 def test_variables_are_called_after_what_they_hold() -> None:
-    """None is called `one`, `made`, `words` or `found`, but for fields that others use."""
+    """No variable is called `one`, `made`, `words` or `found`, except for fields that other code uses."""
     names = {
         path.name: {name: count for name, count in bound(tree).items() if name in EMPTY_NAMES}
         for path, tree in trees().items()
@@ -73,7 +73,7 @@ def test_variables_are_called_after_what_they_hold() -> None:
 
 
 def test_lines_end_at_120_columns() -> None:
-    """No line is longer, but for a URL."""
+    """No line is longer than 120 columns, except for a URL."""
     long_lines = [
         (path.name, number)
         for path in FILES
@@ -85,7 +85,7 @@ def test_lines_end_at_120_columns() -> None:
 
 
 def test_parameters_of_statements_have_no_numbers() -> None:
-    """Python 3.12 warns of numbered ones that come in a sequence."""
+    """Python 3.12 warns about numbered parameters whose values are a sequence."""
     numbered = [
         path.name for path in FILES if re.search(r"(?:VALUES|SET|WHERE)\b[^\n]*\?\d", path.read_text(encoding="utf-8"))
     ]

@@ -1,4 +1,4 @@
-"""The health of a session: planted troubles are named by cause, and a sound month is an empty list."""
+"""The health of a session names planted problems with their causes, and is an empty list without problems."""
 
 import sqlite3
 from collections.abc import Callable
@@ -100,7 +100,7 @@ def failing_endpoint(api: wb.Session) -> None:
 
 
 def slow_endpoint(api: wb.Session) -> None:
-    """Receive deliveries so that each counts as slow."""
+    """Receive deliveries slowly enough to count as slow."""
     receiver = wb.Inbox(accept_unsigned=True)
     with mock.patch.object(delivery, "_SLOW", 0), receiver, receiver.serve() as url:
         api.sandbox.register_endpoint(url)
@@ -161,7 +161,7 @@ def test_all_of_them_at_once_are_listed_by_urgency(api: wb.Session) -> None:
 
 
 def test_a_sound_month_is_an_empty_list() -> None:
-    """Purchases, declines, settlements and refunds that are allowed are no trouble; a duplicate delivery neither."""
+    """Purchases, declines, settlements, allowed refunds and duplicate deliveries are not problems."""
     with wb.connect(seed=5) as api:
         booked: list[str] = []
         api.inbox.on("transaction.*")(lambda event: booked.append(event.id))
@@ -184,7 +184,7 @@ def test_a_sound_month_is_an_empty_list() -> None:
 
 
 def test_of_a_real_service_the_journal_tells(tmp_path: Path) -> None:
-    """A plain session on a service without controls has the refused writes of its journal."""
+    """For a service without controls, the journal of a plain session provides the refused writes."""
     with wb.Sandbox().serve() as url, wb.connect(url, journal=tmp_path / "journal.db") as served:
         with suppress(WorkbenchError):
             served.simulate_refund(transaction_id=NOBODY, amount=1)

@@ -1,4 +1,4 @@
-"""Which URLs may be posted to, and that nothing else is reached."""
+"""Which URLs may receive an HTTP POST, and that no other address is reached."""
 
 import contextlib
 import http.server
@@ -31,7 +31,7 @@ NAMES = {
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Resolve made-up names as above, and numbers as the system does."""
+    """Resolve made-up names as declared above, and numbers as the system does."""
     if host in NAMES:
         return NAMES[host]
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=0)]
@@ -50,7 +50,7 @@ def resolve(host: str, port: int) -> list[str]:
     ],
 )
 def test_this_machine_is_reached(url: str) -> None:
-    """Receivers on this machine are reached, however its address is written."""
+    """Receivers on this machine are reached in every spelling of its address."""
     assert set(check_url(url, resolve=resolve).addresses) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
@@ -92,13 +92,13 @@ ELSEWHERE = [
 @each("reach", [THIS_MACHINE, {"loopback", "public"}])
 @each("url", ELSEWHERE)
 def test_inner_networks_are_never_reached(url: str, reach: Any) -> None:
-    """Private, link-local and malformed addresses, other schemes and malformed URLs are always refused."""
+    """Private, link-local and malformed addresses, other schemes and malformed URLs are refused."""
     with pytest.raises(ForbiddenUrl):
         check_url(url, reach=reach, resolve=resolve)
 
 
 def test_public_addresses_need_permission() -> None:
-    """A public address is reached only where that was allowed, and by the address that was checked."""
+    """A public address is reached only with permission, and at the address that was checked."""
     with pytest.raises(ForbiddenUrl, match="this machine"):
         check_url("https://public.example/hook", resolve=resolve)
     found = check_url("https://public.example/hook", reach={"loopback", "public"}, resolve=resolve)
@@ -107,14 +107,14 @@ def test_public_addresses_need_permission() -> None:
 
 
 def test_registration_refuses_them() -> None:
-    """The control says why a URL is refused."""
+    """The control states why a URL is refused."""
     with pytest.raises(UsageError, match="only receivers on this machine"):
         Sandbox().register_endpoint("http://192.0.2.1/")
 
 
 @pytest.fixture
 def redirecting() -> Iterator[tuple[str, list[str]]]:
-    """Yield a receiver that sends everyone elsewhere, with a long answer, and the paths it was asked."""
+    """Yield a receiver that redirects all requests with a long answer, and the requested paths."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -126,7 +126,7 @@ def redirecting() -> Iterator[tuple[str, list[str]]]:
             self.wfile.write(b"x" * 100_000)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -137,7 +137,7 @@ def redirecting() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_redirects_are_not_followed(redirecting: tuple[str, list[str]]) -> None:
-    """A redirect is a failure like any response but 2xx; at most a kilobyte of the body is kept."""
+    """A redirect is a failed attempt. At most a kilobyte of its body is stored."""
     url, asked = redirecting
     answered = post(check_url(url), {"content-type": "application/json"}, b"{}")
 
@@ -145,7 +145,7 @@ def test_redirects_are_not_followed(redirecting: tuple[str, list[str]]) -> None:
 
 
 def test_receiver_without_http() -> None:
-    """A receiver that does not speak HTTP, or says nothing, is a failed attempt."""
+    """A receiver that does not answer in HTTP is a failed attempt."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         to = check_url(f"http://127.0.0.1:{listening.getsockname()[1]}/")
 
@@ -166,7 +166,7 @@ def test_receiver_without_http() -> None:
 
 @pytest.mark.parametrize("others", [["::1"], ["127.0.0.2"], ["::1", "127.0.0.3"]], ids=" ".join)
 def test_every_address_of_a_host_is_tried(others: list[str], redirecting: tuple[str, list[str]]) -> None:
-    """An application listens on one of the addresses of a name: the others refuse, and it gets the delivery once."""
+    """If only one of a host's addresses accepts connections, the application there gets the delivery once."""
     url, asked = redirecting
     target = check_url(url.replace("127.0.0.1", "localhost"), resolve=lambda *_: [*others, "127.0.0.1"])
 
@@ -186,7 +186,7 @@ STEPS = {
 
 @each("text, at_once", STEPS.values(), ids=STEPS)
 def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
-    """A receiver that sends something before each timeout of a socket is given up when the exchange has taken too long."""
+    """An exchange that takes too long is ended, even if the receiver sends bytes before each socket timeout."""
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -215,7 +215,7 @@ def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
     "seconds, error", [(5.0, "not sent: the host name was not resolved"), (0.5, "no response in time")]
 )
 def test_resolving_a_name_counts(seconds: float, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A resolver that hangs is given up at the deadline; one that is slow leaves the rest of the time to the exchange."""
+    """A name resolution that hangs is ended at the deadline. A slow one leaves the remaining time to the exchange."""
     monkeypatch.setattr("workbench.base.system.http_post.TIMEOUT", 0.6)
     stop = threading.Event()
 
@@ -253,7 +253,7 @@ LEADS_HERE = (
 
 @each("address", LEADS_HERE.split())
 def test_an_address_that_leads_here_is_not_public(address: str) -> None:
-    """The IPv4 address inside a translated one counts; of IPv6 only the global part is public."""
+    """The IPv4 address inside a translated address counts. Only the global part of IPv6 is public."""
     with pytest.raises(ForbiddenUrl):
         check_url("https://example.com/", reach=("public",), resolve=lambda *_: [address])
 
@@ -273,7 +273,7 @@ def test_a_name_that_no_host_can_have_is_refused(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["x.localhost", "a.b.localhost."])
 def test_a_name_below_localhost_leads_here(host: str) -> None:
-    """Whatever a resolver says."""
+    """The resolver's answer does not matter."""
     target = check_url(f"http://{host}/", reach=("loopback",), resolve=lambda *_: ["203.0.113.5"])
     assert target.addresses == ("127.0.0.1", "::1")
     with pytest.raises(ForbiddenUrl):

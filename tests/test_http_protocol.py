@@ -1,4 +1,4 @@
-"""The HTTP protocol of the server: what it reads does not depend on how the bytes arrive, or on offers to upgrade."""
+"""The server reads requests alike, however their bytes are split and whatever upgrade they offer."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ PLAIN = b""
 
 
 class Transport(asyncio.Transport):
-    """A connection that keeps what is written to it."""
+    """A connection that records the bytes written to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,15 +47,15 @@ class Transport(asyncio.Transport):
         self.closing = True
 
     def pause_reading(self) -> None:
-        """Do nothing: segments come one by one."""
+        """Do nothing, because the test passes segments one by one."""
 
     def resume_reading(self) -> None:
-        """Do nothing, likewise."""
+        """Do nothing, because the test passes segments one by one."""
 
 
 @attrs.frozen
 class Call:
-    """A request as it is sent: its offer is left out of what must arrive."""
+    """A request with its upgrade offer, which is not part of the expected request."""
 
     method: str
     path: str
@@ -96,7 +96,7 @@ CALLS = st.builds(
 
 
 async def converse(segments: Sequence[bytes], answered: Any = None) -> tuple[list[Request], bytes]:
-    """Send segments to the protocol, and return the requests that reached the application and what came back."""
+    """Pass segments to the protocol, and return the requests that reached the application and the response bytes."""
     seen: list[Request] = []
 
     async def answer(request: Request) -> Response:
@@ -159,7 +159,7 @@ def test_a_short_body_reaches_no_handler(offer: bytes, arrived: bytes) -> None:
     [b"\0\0\0\r\n\r\n", b"CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
 )
 def test_refusal_follows_the_answers_before_it(bad: bytes) -> None:
-    """Behind a request that is being answered, one that cannot be read is refused only afterwards."""
+    """An unreadable request is refused only after the requests before it are answered."""
 
     async def run() -> tuple[list[Request], bytes]:
         return await converse([POST % PLAIN + b'{"a": 12}' + bad], asyncio.Event())
@@ -172,7 +172,7 @@ def test_refusal_follows_the_answers_before_it(bad: bytes) -> None:
 
 
 def test_long_pipeline_is_not_a_long_head() -> None:
-    """Many short requests in one segment count one by one, also where the last head is incomplete."""
+    """Short requests in one segment count separately, also if the last head is incomplete."""
     seen, written = asyncio.run(
         converse([b"GET /a HTTP/1.1\r\nhost: localhost\r\n\r\n" * 600 + b"GET /b HTTP/1.1\r\n"])
     )

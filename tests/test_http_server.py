@@ -1,4 +1,4 @@
-"""The HTTP server on this machine: slow senders, incomplete responses, ports."""
+"""The HTTP server with slow senders, incomplete responses and ports in use."""
 
 import socket
 import sys
@@ -20,7 +20,7 @@ LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
 
 
 def answer(request: Request) -> Response:
-    """Respond as the path asks."""
+    """Respond as the path requests."""
     if request.path == "/fails":
         raise LookupError("canary")
     if request.path == "/long":
@@ -30,7 +30,7 @@ def answer(request: Request) -> Response:
 
 @pytest.fixture(scope="module", params=["asyncio", "uvloop"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Yield a served address, on either event loop: not every platform has the quicker one."""
+    """Yield a served address for each event loop, because some platforms lack the faster loop."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "asyncio":
             patch.setitem(sys.modules, "uvloop", None)
@@ -50,7 +50,7 @@ def connected(url: str) -> socket.socket:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """Return all that comes until the other side closes."""
+    """Return all bytes until the other side closes."""
     found = b""
     while chunk := connection.recv(65536):
         found += chunk
@@ -58,7 +58,7 @@ def rest(connection: socket.socket) -> bytes:
 
 
 def test_slow_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A head that does not come to its end is a 408, and others are answered meanwhile."""
+    """An unfinished head gets a 408, and other requests are answered meanwhile."""
     monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
     with connected(url) as slow, connected(url) as other:
         slow.sendall(HEAD[:20])
@@ -70,7 +70,7 @@ def test_slow_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_slow_second_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that was good once is given up as well when its next head does not end."""
+    """A connection is also closed if a later head does not end."""
     monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
     with connected(url) as slow:
         slow.sendall(HEAD % b"")
@@ -81,14 +81,14 @@ def test_slow_second_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_silent_connection_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection on which nothing is said is closed."""
+    """A connection without any data is closed."""
     monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.1)
     with connected(url) as silent:
         assert rest(silent) == b""
 
 
 def test_slow_body(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body that does not come is a 408."""
+    """An unfinished body gets a 408."""
     monkeypatch.setattr(http_server, "BODY_TIMEOUT", 0.1)
     with connected(url) as slow:
         slow.sendall(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nab")
@@ -97,7 +97,7 @@ def test_slow_body(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pipelined_requests(url: str) -> None:
-    """Requests sent without waiting are answered one by one, in order."""
+    """Requests sent without waiting are answered in order."""
     with connected(url) as connection:
         connection.sendall((HEAD % b"") * 2 + LAST % b"")
         found = rest(connection)
@@ -106,7 +106,7 @@ def test_pipelined_requests(url: str) -> None:
 
 
 def test_failure_shows_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    """An application that fails is a 500 without a word of its error, on the wire or in the log."""
+    """A failing application gets a 500 without its error text, in the response and in the log."""
     with connected(url) as connection:
         connection.sendall(LAST % b"fails")
         found = rest(connection)
@@ -116,7 +116,7 @@ def test_failure_shows_nothing(url: str, caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_answer_that_is_cut(url: str) -> None:
-    """A cut answer promises ten bytes, and half of them come."""
+    """A truncated answer announces ten bytes and sends half of them."""
     with connected(url) as connection:
         connection.sendall(HEAD % b"cut")
         head, _, body = rest(connection).partition(b"\r\n\r\n")
@@ -127,7 +127,7 @@ def test_answer_that_is_cut(url: str) -> None:
 
 @pytest.mark.parametrize("requests", [1, 2])
 def test_client_that_ends_its_side_first(url: str, requests: int) -> None:
-    """It gets its answers, and then the end; the connection does not wait for a further request."""
+    """A client that closes its sending side gets its answers, and then the connection closes."""
     with connected(url) as connection:
         connection.sendall(HEAD % b"" * requests)
         connection.shutdown(socket.SHUT_WR)
@@ -136,7 +136,7 @@ def test_client_that_ends_its_side_first(url: str, requests: int) -> None:
 
 
 def test_slow_response_body(url: str) -> None:
-    """A slow body arrives complete, byte by byte."""
+    """A slow body arrives completely, byte by byte."""
     with connected(url) as connection:
         began = time.monotonic()
         connection.sendall(LAST % b"slow_body")
@@ -147,7 +147,7 @@ def test_slow_response_body(url: str) -> None:
 
 
 def test_long_slow_body(url: str) -> None:
-    """It takes the time that was asked for, though its bytes are nearer to each other than a loop's clock ticks."""
+    """The body takes the requested time, although its bytes are closer together than the loop's clock resolution."""
     with connected(url) as connection:
         began = time.monotonic()
         connection.sendall(LAST % b"long")
@@ -158,7 +158,7 @@ def test_long_slow_body(url: str) -> None:
 
 
 def test_no_answer(url: str) -> None:
-    """A reset connection is reset, and a closed one is closed without a word."""
+    """A connection is reset or closed without a response, as the fault requires."""
     with connected(url) as connection:
         connection.sendall(HEAD % b"reset")
         with pytest.raises(ConnectionResetError):
@@ -170,7 +170,7 @@ def test_no_answer(url: str) -> None:
 
 
 def test_what_is_being_answered_at_the_end_is_answered() -> None:
-    """A server that ends gives the answer that is under way, and waits for no connection that lies idle."""
+    """A server that ends completes the current answer and does not wait for idle connections."""
     received = threading.Event()
 
     def slowly(_: Request) -> Response:
@@ -189,7 +189,7 @@ def test_what_is_being_answered_at_the_end_is_answered() -> None:
 
 
 def test_port_that_is_taken(url: str) -> None:
-    """A port in use is refused with its number; 0 takes a free one."""
+    """A port in use is refused with its number. Port 0 chooses a free port."""
     port = urlsplit(url).port or 0
     with pytest.raises(PortTaken, match=str(port)):
         http_server.bind("127.0.0.1", port)
@@ -222,7 +222,7 @@ def test_host_names(header: str, name: str) -> None:
     ],
 )  # fmt: skip
 def test_a_target_that_names_another_host_is_refused(target: str, status: int) -> None:
-    """The absolute form of a request counts, as a proxy sends it; it must name the host of the Host header."""
+    """A request target in absolute form, as a proxy sends it, must name the host of the Host header."""
     with http_server.running(lambda request: http_server.Response(status=200)) as url:
         place = urlsplit(url)
         with socket.create_connection((place.hostname, place.port), timeout=20) as connection:

@@ -1,4 +1,4 @@
-"""An interrupt at any line of the storage leaves everything usable: no open transaction, no held lock."""
+"""An interrupt at any line of the storage leaves no open transaction and no locked file."""
 
 import asyncio
 import contextlib
@@ -41,11 +41,11 @@ STORAGE = tuple(str(module.__file__) for module in (database, system_files, sign
 def interrupted_at(
     number: int, files: set[str], act: Callable[[], Any], error: type[BaseException] = KeyboardInterrupt
 ) -> bool:
-    """Run something, with an exception at its n-th line in some files; return whether it came that far.
+    """Run a function with an exception at its n-th line in some files, and return whether this line was reached.
 
-    A line that is only `try:`, the end of a `with` statement, which is traced as its line once more, and the comparisons and
-    assignments that begin a `finally:` do not count: Python delivers no signal there. Neither does what SIGINT waits for, nor
-    a finalizer, which may belong to another test and whose exceptions Python only prints.
+    Lines at which Python delivers no signal do not count: a line that is only `try:`, the end of a `with` statement (traced as
+    its line again), and the comparisons and assignments that begin a `finally:`. Code that defers SIGINT does not count either,
+    nor does a finalizer, which may belong to another test and whose exceptions Python only prints.
     """
     seen = 0
     begun: set[tuple[int, int]] = set()
@@ -75,7 +75,7 @@ def interrupted_at(
 
 
 def free(lock: Any) -> bool:
-    """Whether another thread can take a lock."""
+    """Return whether another thread can acquire a lock."""
     got: list[bool] = []
 
     def take() -> None:
@@ -92,7 +92,7 @@ def free(lock: Any) -> bool:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, TimeoutError])
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
 def test_an_interrupt_at_any_line_of_a_transaction(in_file: bool, error: type[BaseException], tmp_path: Path) -> None:
-    """The next transaction works, and what was interrupted is there whole or not at all."""
+    """The next transaction works, and the interrupted one is stored completely or not at all."""
     database = Database(tmp_path / "x.db" if in_file else None, application=7, schema=SCHEMA)
 
     def write() -> None:
@@ -112,7 +112,7 @@ def test_an_interrupt_at_any_line_of_a_transaction(in_file: bool, error: type[Ba
 
 
 def test_a_transaction_left_open_is_rolled_back_before_the_next_use() -> None:
-    """Whatever left it open, the next one begins anew."""
+    """The next transaction starts without the changes of the open one."""
     database = Database(None, application=7, schema=SCHEMA)
     database.connection.execute("BEGIN IMMEDIATE")
     database.connection.execute("INSERT INTO things VALUES ('lost')")
@@ -124,7 +124,7 @@ def test_a_transaction_left_open_is_rolled_back_before_the_next_use() -> None:
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGALRM"])
 def test_signals_wait_for_a_transaction(name: str) -> None:
-    """The exception of a handler comes after the commit, once, and other handlers are back by then."""
+    """The exception of a handler is raised once after the commit, when the previous handlers are restored."""
     database = Database(None, application=7, schema=SCHEMA)
     number = signal.Signals[name]
 
@@ -154,7 +154,7 @@ def test_signals_wait_for_a_transaction(name: str) -> None:
 @pytest.mark.parametrize("kind", [Client, AsyncClient], ids=["client", "awaited"])
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
 def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient], tmp_path: Path) -> None:
-    """After each, the next call works, none is shown as in flight, and what the service saw is done or unknown."""
+    """The next call works, no entry is in flight, and calls that the service received are done or unknown."""
     sent: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -198,7 +198,7 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
 @pytest.mark.slow
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
 def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) -> None:
-    """After each, the next call works, and cards, events and clock are those of whole calls."""
+    """The next call works, and cards, events and clock show only complete calls."""
     api = wb.connect(path=tmp_path / "sandbox.db") if in_file else wb.connect()
     card = interrupts.example_card(api)
     files = {*STORAGE, *map(str, (Path(wb.__file__).parent / "sandbox").glob("*.py"))}
@@ -228,7 +228,7 @@ def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) 
 )
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
 def test_an_interrupt_at_any_line_of_the_inbox(in_file: bool, every: int, tmp_path: Path) -> None:
-    """After each, the next delivery is kept once, and a handler sees every event that is kept."""
+    """The next delivery is stored once, and a handler gets every stored event."""
     inbox = wb.Inbox(tmp_path / "inbox.db" if in_file else None, keys=["a-signing-key"])
     handled: list[str] = []
     inbox.on("user.updated")(lambda event: handled.append(event.id))
@@ -251,7 +251,7 @@ def test_an_interrupt_at_any_line_of_the_inbox(in_file: bool, every: int, tmp_pa
 
 
 def test_an_interrupt_at_any_moment_of_a_read() -> None:
-    """Its thread ends, also where the interrupt came while a lock was held that the thread needs."""
+    """The read's thread ends, also if the interrupt occurred while a lock that it needs was held."""
     api = wb.connect(seed=6)
     users = api.sandbox.guide()["users"]["approved"][:1]
     files = {read_job.__file__, threading.__file__, _base.__file__}
@@ -287,7 +287,7 @@ ROUNDS = {
 
 
 def interrupted(scenario: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
-    """Run a scenario in a process of its own, as under a shell's `&`, where SIGINT is ignored at first."""
+    """Run a scenario in a separate process that starts with SIGINT ignored, as with a shell's `&`."""
     command = [sys.executable, "-m", "tests.interrupts", scenario, str(rounds), str(seed), str(folder)]
     done = subprocess.run(
         ["bash", "-c", 'trap "" INT; exec "$@"', "bash", *command],
@@ -301,7 +301,7 @@ def interrupted(scenario: str, rounds: int, seed: int, folder: Path) -> dict[str
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", sorted(interrupts.SCENARIOS))
 def test_interrupts_at_random_moments(scenario: str, tmp_path: Path) -> None:
-    """After each of many SIGINTs the next call works, and at the end records and service agree."""
+    """After many SIGINTs the next call works, and the records agree with the service."""
     rounds = ROUNDS[scenario] // 6
     counts = interrupted(scenario, rounds, 1, tmp_path)
 
@@ -312,7 +312,7 @@ def test_interrupts_at_random_moments(scenario: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("scenario", interrupts.SCENARIOS)
 def test_twenty_thousand_interrupts(scenario: str, tmp_path: Path) -> None:
-    """The same with sixty times as many."""
+    """The same holds for sixty times as many interrupts."""
     counts: dict[str, int] = {"caught": 0, "swallowed": 0}
     for seed in range(20):
         folder = tmp_path / str(seed)
@@ -333,7 +333,10 @@ STOPS = [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, False)
 )
 @pytest.mark.parametrize("name", interrupts.COMMANDS)
 def test_commands_end_at_any_signal(name: str, rounds: int, tmp_path: Path) -> None:
-    """SIGINT, SIGTERM and SIGHUP end a server within 2 s, and it kept what it acknowledged. An ignored SIGINT stays ignored."""
+    """SIGINT, SIGTERM and SIGHUP end a server within 2 s without losing acknowledged data.
+
+    An ignored SIGINT has no effect.
+    """
     chance = random.Random(1)
     took = []
     for round_number in range(rounds):
@@ -350,7 +353,7 @@ def test_commands_end_at_any_signal(name: str, rounds: int, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("name, hold", [("serve", "served.db"), ("listen", "inbox-far.db")])
 def test_commands_end_beside_a_held_file(name: str, hold: str, tmp_path: Path) -> None:
-    """A request that waits for a file which another process holds does not delay the end."""
+    """A request that waits for a file locked by another process does not delay the end."""
     took = interrupts.stopped(name, tmp_path, signal.SIGTERM, 0.1, hold=hold)
 
     assert took < 2 or took < 10 * interrupts.start_of_python()

@@ -1,4 +1,4 @@
-"""Text that others can change is never parsed bare: an error of a JSON library is caught where it arises."""
+"""Untrusted JSON is parsed only inside a `try` that catches the parser's errors."""
 
 import ast
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ PACKAGE = Path(__file__).parents[1] / "workbench"
 CAUGHT = {"ValueError", "JSONDecodeError", "Exception", "BaseException", "MALFORMED"}
 LIBRARIES = {"json", "orjson"}
 ALONE = {"analysis/reports/query_process.py"}
-"""What runs by itself, without the package, and reads the text of its parent process and of DuckDB."""
+"""Scripts that run without the package and read text from their parent process and from DuckDB."""
 
 
 def names(node: ast.AST | None) -> set[str]:
-    """Return the names in a part of code; those of all errors for a bare `except`."""
+    """Return the names in a part of code. A bare `except` stands for all errors."""
     if node is None:
         return CAUGHT
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {
@@ -27,7 +27,7 @@ def names(node: ast.AST | None) -> set[str]:
 
 
 def is_parse(node: ast.AST) -> bool:
-    """Return whether code parses JSON by a library: `json.loads(…)`, `orjson.loads(…)` or `answer.json()`."""
+    """Return whether code parses JSON with a library: `json.loads(…)`, `orjson.loads(…)` or `answer.json()`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     owner = node.func.value
@@ -36,7 +36,7 @@ def is_parse(node: ast.AST) -> bool:
 
 
 def bare(node: ast.AST, safe: bool = False) -> Iterator[int]:
-    """Yield the lines that parse JSON outside a `try` of their own function that catches the error."""
+    """Yield the lines that parse JSON outside a `try` in the same function that catches the error."""
     if is_parse(node) and not safe:
         yield node.lineno  # type: ignore[attr-defined]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -75,7 +75,7 @@ def test_a_damaged_stored_value_is_an_unusable_file(text: str | bytes) -> None:
 
 
 def addresses() -> Iterator[tuple[str, int]]:
-    """Yield where SQLite is opened by an address that no function of paths has escaped."""
+    """Yield the places that open SQLite with a URI that was not escaped by a path function."""
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for number, line in enumerate(text.splitlines(), 1):
@@ -84,5 +84,5 @@ def addresses() -> Iterator[tuple[str, int]]:
 
 
 def test_every_address_of_sqlite_is_escaped() -> None:
-    """`C#`, `?` and `%` in a name otherwise open, or make, another file."""
+    """Otherwise `C#`, `?` or `%` in a name would open or create another file."""
     assert [*addresses()] == []

@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol, spoken to by the client of its own SDK."""
+"""The Model Context Protocol server, used through the client of its SDK."""
 
 import asyncio
 import http.server
@@ -47,7 +47,7 @@ async def call(client: mcp.Client, tool: str, name: str | None = None, /, **argu
 
 
 async def refused(client: mcp.Client, tool: str, arguments: dict[str, Any]) -> str:
-    """Return the message of a refusal, which is JSON as any answer."""
+    """Return the message of a refusal, which is JSON like any answer."""
     answer = await client.call_tool(tool, arguments)
     assert answer.is_error, answer.content[0].text
     return str(json.loads(answer.content[0].text)["message"])
@@ -71,7 +71,7 @@ def test_an_agent_explores_and_simulates() -> None:
 
 
 def test_an_unknown_outcome_comes_with_its_evidence() -> None:
-    """What the events prove, and nothing where they prove nothing."""
+    """The answer states what the events prove, and nothing if they prove nothing."""
 
     async def conversation(client: mcp.Client) -> None:
         guide = await call(client, "control", "guide")
@@ -134,7 +134,7 @@ def test_a_refusal_is_a_result_that_says_so() -> None:
 
 
 def private_values(api: wb.Session) -> set[str]:
-    """Return every text of the sandbox's world that is private in a record of the interface, of some length."""
+    """Return the longer texts of the sandbox's world that are private in a record of the interface."""
     held: set[str] = set()
 
     def collect(stored: Any, name: str) -> None:
@@ -156,7 +156,7 @@ def private_values(api: wb.Session) -> set[str]:
 
 @pytest.mark.slow
 def test_no_private_value_reaches_an_agent() -> None:
-    """Each control and each read, with ids of every kind: no account number, name, birth date or address in an answer."""
+    """Controls and reads with ids of every kind return no account number, name, birth date or address."""
 
     async def conversation(client: mcp.Client) -> None:
         guide = await call(client, "control", "guide")
@@ -193,7 +193,7 @@ async def call_describe(client: mcp.Client, name: str) -> Any:
 
 
 def test_numbers_of_an_answer_are_numbers() -> None:
-    """What is a number on the wire is one for an agent, as an exchange rate; what is text stays text."""
+    """A number on the wire, such as an exchange rate, stays a number, and text stays text."""
 
     async def conversation(client: mcp.Client) -> None:
         answers = await call(client, "call", "list_contracts")
@@ -208,7 +208,7 @@ def test_numbers_of_an_answer_are_numbers() -> None:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_refusal_names_members_as_the_agent_does(name: str) -> None:
-    """Refusals for missing and for unknown members name wire names, at any depth."""
+    """Errors about missing and unknown members use wire names at any depth."""
 
     async def conversation(client: mcp.Client) -> None:
         for arguments in ({}, {"noSuchMember": 1}, {"address": {"noSuchMember": 1}}):
@@ -240,7 +240,7 @@ def test_a_refusal_of_a_control_names_arguments_as_the_agent_does() -> None:
 
 
 def test_no_control_hands_a_key_to_an_agent() -> None:
-    """Every control is called as far as its defaults and an id go; no answer holds a key of the sandbox."""
+    """Each control is called with its defaults and an id. No answer contains a key of the sandbox."""
 
     async def conversation(client: mcp.Client) -> None:
         guide = await call(client, "control", "guide")
@@ -300,7 +300,7 @@ _OWN = tuple({sys.prefix, sys.base_prefix, str(Path(wb.__file__).parent), *map(s
 
 
 def reach(event: str, arguments: tuple[Any, ...]) -> bool:
-    """Return whether an audit event reaches a file outside of Python and this package, a process or an address."""
+    """Return whether an audit event concerns a process, an address, or a file outside of Python and this package."""
     if event == "open":
         return not isinstance(arguments[0], int) and not str(arguments[0]).startswith(_OWN)
     if event.startswith(("socket.connect", "socket.sendto", "socket.getaddrinfo", "subprocess.", "sqlite3.connect")):
@@ -310,8 +310,10 @@ def reach(event: str, arguments: tuple[Any, ...]) -> bool:
 
 @pytest.mark.slow
 def test_an_agent_reaches_no_file_process_or_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Arguments of every tool and every control are fuzzed for paths, URLs, names and sizes; an audit hook sees what is
-    read, written, started and connected, and a service of this machine sees nothing.
+    """Fuzzed arguments of tools and controls do not lead to a file, process or address.
+
+    The arguments are paths, URLs, names and sizes. An audit hook records files, processes and connections, and a service on
+    this machine counts requests.
     """
     generator = random.Random(29)
     reached: list[str] = []
@@ -371,7 +373,7 @@ def test_an_agent_reaches_no_file_process_or_address(monkeypatch: pytest.MonkeyP
 
 
 def test_an_agent_learns_of_a_receiver_its_status_and_length() -> None:
-    """Deliveries go to the endpoints of a person; no word of a receiver's answer is in an agent's."""
+    """Deliveries go to a person's endpoints. The agent's answers contain no text from a receiver."""
 
     class Receiver(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -382,7 +384,7 @@ def test_an_agent_learns_of_a_receiver_its_status_and_length() -> None:
             self.wfile.write(b"Secret answer")
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     async def conversation(client: mcp.Client) -> None:
         card = (await call(client, "control", "guide"))["cards"]["active"][0]
@@ -402,7 +404,7 @@ def test_an_agent_learns_of_a_receiver_its_status_and_length() -> None:
 
 
 def test_events_and_assumptions_are_described() -> None:
-    """Each is JSON, and the schemas define what they refer to."""
+    """Each description is JSON, and its schemas define their references."""
 
     async def conversation(client: mcp.Client) -> None:
         events = (await call(client, "describe"))["events"]
@@ -486,7 +488,7 @@ SIGNATURE = {
 def ask(
     operation: str, arguments: dict[str, Any], content: Any = None, *, arm: bool = True
 ) -> tuple[list[str], int, str]:
-    """Return what a person was asked, how many requests were sent, and the answer to the agent."""
+    """Return the question to the person, the number of requests sent, and the agent's answer."""
     sent: list[httpx.Request] = []
     asked: list[str] = []
     answers: list[str] = []
@@ -593,7 +595,7 @@ def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_events_go_to_the_url_of_the_person_while_it_serves(tmp_path: Path) -> None:
-    """`--forward-to` registers an endpoint in the own sandbox, and removes it when the input is closed."""
+    """`--forward-to` registers an endpoint in your own sandbox, and removes it when the input closes."""
     received: list[str] = []
 
     class Receiver(http.server.BaseHTTPRequestHandler):
@@ -603,7 +605,7 @@ def test_events_go_to_the_url_of_the_person_while_it_serves(tmp_path: Path) -> N
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     async def main(url: str) -> None:
         environ = {**os.environ, "WORKBENCH_STATE": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""A path that names no readable file is a usage error of every reader, and of what takes a path."""
+"""A missing or unreadable file is a usage error of every function that takes a path."""
 
 import os
 import re
@@ -22,7 +22,7 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 
 
 def missing(path: Path) -> None:
-    """Leave nothing at the path."""
+    """Leave the path empty."""
 
 
 def folder(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files of another version, and with other tables, are refused by name and left byte for byte, beside no lock."""
+"""Files of another version or with other tables are refused and left unchanged, without a lock file."""
 
 import sqlite3
 from collections.abc import Callable
@@ -41,7 +41,7 @@ OPENERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "sandbox": ("value", lambda path: wb.Sandbox(path=path).close()),
     "class": ("setting", lambda path: Results(path).close()),
 }
-"""A table of each kind of file, and what makes or opens it."""
+"""A table of each kind of file, and the function that creates or opens the file."""
 CHANGES = {
     "an older version": "PRAGMA user_version={older}",
     "a newer version": "PRAGMA user_version={newer}",
@@ -54,7 +54,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", OPENERS)
 def test_another_version_is_refused_before_anything_is_written(kind: str, change: str, tmp_path: Path) -> None:
-    """A refused file stays as it is, twice; the error names both versions, or the tables."""
+    """The file stays unchanged after two attempts. The error names both versions, or the tables."""
     path, (table, opened) = tmp_path / "file.db", OPENERS[kind]
     opened(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as file:

@@ -1,4 +1,4 @@
-"""Packages of pure functions: their public names exist, and importing all of them loads no library before it is used."""
+"""Packages of pure functions have the listed public names, and importing them loads no library."""
 
 import importlib
 import subprocess
@@ -34,7 +34,7 @@ NAMES = [(package, name) for package in PACKAGES for name in importlib.import_mo
 
 @each("package, name", NAMES, ids=[f"{package}.{name}" for package, name in NAMES])
 def test_each_name_exists(package, name):
-    """Every public name can be had, and says what it is."""
+    """Each public name can be loaded and has a docstring."""
     module = importlib.import_module(package)
     value = getattr(module, name)
 
@@ -45,14 +45,14 @@ def test_each_name_exists(package, name):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_name_that_does_not_exist(package):
-    """Anything else is an ordinary AttributeError."""
+    """An unknown name raises AttributeError."""
     with pytest.raises(AttributeError, match="nothing_of_this"):
         importlib.import_module(package).nothing_of_this  # noqa: B018
 
 
 @pytest.mark.parametrize("package, libraries", PACKAGES.items(), ids=PACKAGES)
 def test_libraries_are_loaded_when_used(package, libraries):
-    """Importing a package and all it names loads no library for cryptography, and no client; only a widget needs one."""
+    """Importing a package and its names loads none of the listed libraries, which are loaded on first use."""
     code = f"""
 import importlib, sys
 module = importlib.import_module({package!r})
@@ -69,7 +69,7 @@ print("Crypto" in sys.modules)
 
 
 def test_arguments_in_another_order_are_named() -> None:
-    """A call in the form of earlier versions says what the function takes."""
+    """A call with the argument order of earlier versions gets an error with the arguments."""
     api = wb.connect()
     with pytest.raises(UsageError, match="too many positional arguments; run takes call, rows, workers"):
         wb.bulk.run(api, "simulate_refund", [])  # type: ignore[call-arg]
@@ -80,7 +80,7 @@ def test_arguments_in_another_order_are_named() -> None:
 
 
 def test_importing_the_package_loads_little() -> None:
-    """Of the library only what takes no time, and of the package the names alone."""
+    """The import loads no slow module of the standard library, and at most nine modules of the package."""
     code = "import sys; before = {*sys.modules}; import workbench; print(*sorted({*sys.modules} - before))"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]

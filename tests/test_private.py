@@ -1,4 +1,4 @@
-"""Private parts of Python and of libraries are used in one module, are there on each Python, and fail with a plain error."""
+"""Private parts of Python and libraries are used in one module, exist in each Python, and fail with a clear error."""
 
 import ast
 import asyncio
@@ -23,7 +23,7 @@ DOCUMENTED = {"_asdict", "_exit", "_fields", "_getframe", "_repr_html_", "_ipyth
 
 
 class Transport(httpx.HTTPTransport):
-    """A transport with other connections, as the client has it."""
+    """A transport with other connections, as the client uses it."""
 
     def __init__(self) -> None:
         private.replace_pool(self, "connections")
@@ -34,7 +34,7 @@ def is_private(name: str) -> bool:
 
 
 def own_names(trees: dict[Path, ast.Module]) -> Iterator[str]:
-    """Yield the names that the package itself defines or sets."""
+    """Yield the names that the package defines or assigns."""
     for node in (node for tree in trees.values() for node in ast.walk(tree)):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -62,7 +62,7 @@ def foreign_parts(tree: ast.Module, own: set[str]) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_one_module_uses_private_parts() -> None:
-    """No other module reads or imports a private name that the package does not define itself."""
+    """No other module reads or imports a private name from outside the package."""
     files = [*(ROOT / "workbench").rglob("*.py"), ROOT / "workbench_pytest.py"]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
     home = trees.pop(Path(private.__file__))
@@ -90,7 +90,7 @@ def test_a_loop_is_set_as_the_running_one() -> None:
 
 @pytest.mark.parametrize("mocked", [False, True])
 def test_a_transport_has_other_connections(mocked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a tool that mocks calls has replaced what sends them."""
+    """This also holds if a mocking tool has replaced the sending function."""
     if mocked:
         monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda self, request: httpx.Response(200))
 
@@ -122,7 +122,7 @@ DROPPED: dict[str, tuple[Any, str, Callable[[], object]]] = {
 
 @pytest.mark.parametrize("library", DROPPED)
 def test_a_dropped_part_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release without the part ends in one sentence with the library, its version and the part."""
+    """If a release lacks the part, the error names the library, its version and the part."""
     holder, name, call = DROPPED[library]
     assert hasattr(holder, name)
     if library == "httpx":

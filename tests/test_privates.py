@@ -1,4 +1,4 @@
-"""Private attributes of other packages: each needs a public name or a protocol, and few are read without one."""
+"""Packages read few private attributes of other packages."""
 
 import ast
 import copy
@@ -25,7 +25,7 @@ def is_named(node: ast.AST, names: set[str]) -> bool:
 
 
 def defined(tree: ast.AST) -> set[str]:
-    """Return the names that a module defines: functions, classes, variables and attributes of `self`."""
+    """Return the functions, classes, variables and attributes of `self` that a module defines."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -38,7 +38,7 @@ def defined(tree: ast.AST) -> set[str]:
 
 
 def reads(folder: Path) -> Iterator[str]:
-    """Yield each use of a private attribute that no module in the folder of a package defines."""
+    """Yield each use of a private attribute that no module in the package's folder defines."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))}
     known = PROTOCOLS.union(*map(defined, trees.values()))
     for path, tree in trees.items():
@@ -57,14 +57,14 @@ def all_reads(name: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name, limit", [("workbench", 7), ("tests", 17)], ids=["package", "tests"])
 def test_few_private_attributes_of_other_packages_are_read(name: str, limit: int) -> None:
-    """What other packages need is a public name, a function beside the class, or `internals` of a sandbox."""
+    """Other packages use public names, functions next to a class, or `internals` of a sandbox."""
     found = all_reads(name)
 
     assert len(found) <= limit, "\n".join(found)
 
 
 def test_a_read_of_a_private_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A private attribute of another package is counted; those of the own package and of protocols are not."""
+    """Private attributes of other packages count. Those of the same package and of protocols do not."""
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     (tmp_path / "one.py").write_text(
         "class One:\n    _mine = 1\n\ndef f(x):\n    return x._mine, x._theirs, x._asdict()\n"
@@ -74,7 +74,7 @@ def test_a_read_of_a_private_name_is_found(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_every_internal_member_exists() -> None:
-    """The protocol names what an embedded sandbox or the client of a served one has, and nothing else."""
+    """Each member of the protocol exists on an embedded sandbox or on the client of a served sandbox."""
     names = {name for name in vars(Internals) if not name.startswith("_")}
     sandbox = Sandbox()
 

@@ -1,4 +1,4 @@
-"""One progress record, shown at a terminal, in a notebook or by a function of the caller."""
+"""One progress record is shown on a terminal, in a notebook, or by the caller's function."""
 
 import io
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 def test_the_line_names_counts_rate_and_time() -> None:
-    """With the label in front, and the time taken once it has ended."""
+    """The line begins with the label and, at the end, states the elapsed time."""
     progress = Progress(total=4, unit="users", label="rewards", done=1, rows=30, detail="1 failed")
 
     assert str(progress).startswith("rewards: ██████░")
@@ -27,7 +27,7 @@ def test_the_line_names_counts_rate_and_time() -> None:
 
 
 def test_the_line_is_overwritten_and_ends_once() -> None:
-    """At most five times a second, the last one always; also where the terminal lacks the bar's characters."""
+    """The line is updated at most five times a second, and always at the end, also without the bar's characters."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     line, progress = ProgressLine(out), Progress(total=2, done=1)
     line(progress)
@@ -41,7 +41,7 @@ def test_the_line_is_overwritten_and_ends_once() -> None:
 
 
 def test_a_line_appears_only_where_a_person_can_see_it() -> None:
-    """On a terminal; never in a file, and never if it was switched off."""
+    """The line appears on a terminal, but not in a file or if it is switched off."""
     for wanted, out, shown in ((True, Terminal(), True), (True, io.StringIO(), False), (False, Terminal(), False)):
         progress_callback(wanted, out)(Progress(total=1))
         assert shown == bool(out.getvalue())
@@ -51,7 +51,7 @@ def test_a_line_appears_only_where_a_person_can_see_it() -> None:
 
 
 def test_a_notebook_shows_one_output_that_is_updated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first publish makes the output, later ones update it."""
+    """The first call creates the output, and later calls update it."""
     published: list[tuple[Any, bool]] = []
 
     def publish(data: Any, transient: Any, update: bool) -> None:
@@ -69,7 +69,7 @@ def test_a_notebook_shows_one_output_that_is_updated(monkeypatch: pytest.MonkeyP
 
 
 def test_stop_reaches_the_work() -> None:
-    """With its reason; after the end it does nothing."""
+    """A stop passes its reason to `on_stop`, and has no effect without `on_stop`."""
     reasons: list[str] = []
     Progress(total=1, on_stop=reasons.append).stop("enough")
     Progress(total=1).stop("too late")
@@ -79,5 +79,5 @@ def test_stop_reaches_the_work() -> None:
 
 @pytest.mark.parametrize("seconds, text", [(0, "0:00"), (61, "1:01"), (3661, "1:01:01")])
 def test_spans_are_written_as_a_clock(seconds: float, text: str) -> None:
-    """Hours only where there are some."""
+    """Hours are shown only if there are any."""
     assert text == clock(seconds)

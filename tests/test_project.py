@@ -1,4 +1,4 @@
-"""The project itself: what is installed, what is shipped, who may import what, what the files may hold."""
+"""Checks of the project: installation, content of the wheel, allowed imports, and content of the files."""
 
 import ast
 import functools
@@ -29,20 +29,20 @@ PROJECT = PYPROJECT["project"]
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """Return the files that git keeps, those of the given patterns if there are any."""
+    """Return the files that git tracks, optionally only those that match the patterns."""
     listed = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True)
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield name and text of each file that git keeps, pictures apart."""
+    """Yield name and text of each tracked file, except pictures."""
     for path in tracked():
         if path.suffix not in {".png", ".gif", ".ico", ".parquet", ".gz", ".xz"}:
             yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
 
 def offences(pattern: str) -> list[str]:
-    """Return `file:line: match` for each place in the project where the pattern matches."""
+    """Return `file:line: match` for each match of the pattern in the project."""
     return [
         f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found.group()}"
         for name, text in texts()
@@ -51,7 +51,7 @@ def offences(pattern: str) -> list[str]:
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environ: str) -> str:
-    """Run a command, in the checkout, to a good end and give what it printed; the failure shows what it said."""
+    """Run a command in the checkout, which must succeed, and return its output."""
     done = subprocess.run(command, cwd=cwd, env=environ or None, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -62,12 +62,12 @@ def run(*command: str | Path, cwd: Path = ROOT, **environ: str) -> str:
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])
 def test_commands_resolve(name: str) -> None:
-    """Each command leads to something that can be called."""
+    """Each command's entry point is callable."""
     assert callable(pkgutil.resolve_name(PROJECT["scripts"][name]))
 
 
 def test_installed_is_this_checkout() -> None:
-    """The installed distribution has the version of the code, and the extras that pyproject.toml states."""
+    """The installed distribution has the code's version and the extras from pyproject.toml."""
     installed = metadata.metadata("card-issuing-workbench")
 
     assert installed["Version"] == wb.__version__
@@ -75,12 +75,12 @@ def test_installed_is_this_checkout() -> None:
 
 
 def test_typed() -> None:
-    """The package tells type checkers that it is typed."""
+    """The package declares that it has types."""
     assert (PACKAGE / "py.typed").is_file()
 
 
 def test_dev_is_everything() -> None:
-    """Whoever installs `dev` has every other extra as well, through `all`."""
+    """The extra `dev` includes every other extra through `all`."""
     extras = PROJECT["optional-dependencies"]
     ours = {name: [Requirement(line) for line in extras[name]] for name in extras}
     named = {
@@ -92,7 +92,7 @@ def test_dev_is_everything() -> None:
 
 
 def test_import_is_light() -> None:
-    """`import workbench` loads nothing heavy."""
+    """`import workbench` loads no heavy library."""
     heavy = {"pandas", "numpy", "matplotlib", "ipywidgets", "IPython", "httpx", "pyarrow", "cattrs", "cyclopts", "rich"}
     script = f"import sys, workbench; print(*({heavy!r} & set(sys.modules)))"
 
@@ -101,7 +101,7 @@ def test_import_is_light() -> None:
 
 @pytest.mark.slow
 def test_base_works_without_extras() -> None:
-    """Every module but forms, quizzes and the process of queries can be imported where neither notebooks nor the cluster are installed."""
+    """Without the extras, all modules except forms, quizzes and the query process can be imported."""
     script = """
 import importlib, pkgutil, sys
 for name in ("anywidget", "ipywidgets", "jupyterlab", "ipykernel", "dask", "distributed", "duckdb", "openpyxl"):
@@ -119,7 +119,7 @@ for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=la
 
 
 def pins(extra: str) -> dict[str, str]:
-    """Return the version that an extra's requirements state for each name; each has hashes, and no host or path."""
+    """Return the pinned version of each name in an extra's requirements. Each pin has hashes, without host or path."""
     text = (ROOT / f"requirements/{extra}.txt").read_text().replace("\\\n", "")
     one = re.compile(
         r"([\w.-]+)(?:\[[\w,-]+\])?==([0-9][\w.]*)(?: ; [\w .'=!<>()]+)?(?: +--hash=sha256:[0-9a-f]{64})+ *"
@@ -130,7 +130,7 @@ def pins(extra: str) -> dict[str, str]:
 
 
 def test_requirements_fit_the_bounds() -> None:
-    """Each declared dependency is pinned, to a version within its bounds, and to the same in each file."""
+    """Each declared dependency is pinned within its bounds, to the same version in each file."""
     everything = pins("dev")
     lines = [*PROJECT["dependencies"], *(line for extra in PROJECT["optional-dependencies"].values() for line in extra)]
     needs = [need for need in map(Requirement, lines) if need.name != PROJECT["name"]]
@@ -182,7 +182,10 @@ REACH = {
 
 @functools.cache
 def imported(path: Path) -> set[str]:
-    """Return the top names of what a file imports, inside functions too; nothing of a file without a library of `REACH`."""
+    """Return the top-level names that a file imports, also inside functions.
+
+    A file without a library of `REACH` has none.
+    """
     names, source = set[str](), path.read_text(encoding="utf-8")
     if not re.search(rf"\b(?:import|from) +(?:[\w., ]+, *)?(?:{'|'.join(REACH)})\b", source):
         return names
@@ -197,7 +200,7 @@ def imported(path: Path) -> set[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("library", REACH)
 def test_reach(library: str) -> None:
-    """A library is named only in the packages it was taken in for."""
+    """A library is imported only in the packages listed for it."""
     users = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py")) if library in imported(path)]
 
     assert [user for user in users if not user.startswith(REACH[library])] == []
@@ -208,7 +211,7 @@ def test_reach(library: str) -> None:
 
 @pytest.mark.slow
 def test_few_names_occur_twice() -> None:
-    """Classes and files of one name are confused in tracebacks: at most 35 names of classes and 29 of files occur twice."""
+    """Equal names confuse tracebacks: at most 35 class names and 29 file names occur twice."""
     paths = [path for path in PACKAGE.rglob("*.py") if not path.name.startswith("__")]
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
     classes = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
@@ -223,14 +226,14 @@ def test_few_names_occur_twice() -> None:
 
 @pytest.mark.slow
 def test_no_machine_paths() -> None:
-    """No file names a folder of the machine it was written on."""
+    """No file contains a path of the machine on which it was written."""
     folders = "|".join(["work", "farm", "opt", "root", "tmp/team"])
 
     assert offences(rf"""(?<![\w.}}/*-])/(?:{folders})/[\w.]+""") == []
 
 
 def test_no_registry_hosts() -> None:
-    """No file names a package registry's host, so that any mirror will do."""
+    """No file names the host of a package registry, so any mirror can be used."""
     hosts = "|".join([r"pypi\.", r"pythonhosted\.", r"registry\.npmjs\.", r"anaconda\."])
 
     assert offences(rf"https?://[\w.]*(?:{hosts})[a-z]+") == []
@@ -238,7 +241,7 @@ def test_no_registry_hosts() -> None:
 
 @pytest.mark.slow
 def test_only_impossible_social_security_numbers() -> None:
-    """Every number written like an SSN is one that is never given out."""
+    """Each number in SSN format is a number that is never issued."""
     possible = r"(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])"
 
     assert offences(possible) == []
@@ -246,14 +249,14 @@ def test_only_impossible_social_security_numbers() -> None:
 
 @pytest.mark.slow
 def test_only_example_addresses() -> None:
-    """Every e-mail address is of a reserved domain."""
+    """Each email address belongs to a reserved domain."""
     real = r"\b[\w.+-]+@(?!(?:[\w-]+\.)*(?:example\.(?:com|org|net)|example|test|invalid|localhost)\b)[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}\b"
 
     assert offences(real) == []
 
 
 def test_notebooks_are_stored_bare() -> None:
-    """Notebooks hold no output, no count and no widget state."""
+    """Notebooks contain no outputs, execution counts or widget state."""
     dressed = []
     for path in tracked("*.ipynb"):
         notebook = json.loads(path.read_text())
@@ -269,26 +272,26 @@ def test_notebooks_are_stored_bare() -> None:
 
 @pytest.fixture(scope="module")
 def commands() -> str:
-    """What `make` alone prints."""
+    """The output of `make` without a target."""
     return run("make", "--no-print-directory")
 
 
 @each("target", ["setup", "demo", "test", "soak", "lab", "bench", "check", "docs", "clean"])
 def test_make_knows(target: str, commands: str) -> None:
-    """Each promised command exists, and `make` alone says what it does."""
+    """Each documented target exists, and `make` without a target describes it."""
     assert re.search(rf"^make {target} +\S", commands, re.MULTILINE)
 
 
 @pytest.mark.parametrize("script", [".ci/run", "binder/postBuild", "binder/start"])
 def test_scripts_can_run(script: str) -> None:
-    """A script is executable and bash can read it."""
+    """Each script is executable and valid bash."""
     run("bash", "-n", ROOT / script)
 
     assert os.access(ROOT / script, os.X_OK)
 
 
 def test_hooks_are_local() -> None:
-    """The pre-commit hooks are the checkout's own tools: no other repository is fetched."""
+    """The pre-commit hooks use the checkout's tools and fetch no other repository."""
     repos = re.findall(r"^ *- repo: (\S+)", (ROOT / ".pre-commit-config.yaml").read_text(), re.MULTILINE)
 
     assert set(repos) == {"local"}
@@ -308,9 +311,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Path:
-    """The Python of a fresh environment with the wheel in it; it sees the packages installed here, but no checkout.
+    """The Python of a fresh environment with the wheel and the packages installed here, but without the checkout.
 
-    It stands in build/, always at one place, so that mypy can use again what it knows of the same files.
+    The environment is always at the same path in build/, so that mypy can reuse its cache.
     """
     fresh = ROOT / "build" / "installed"
     run(sys.executable, "-m", "venv", "--clear", "--without-pip", fresh)
@@ -322,7 +325,7 @@ def installed(wheel: Path) -> Path:
 
 @pytest.mark.soak
 def test_a_project_that_installs_the_wheel_is_checked_strictly(installed: Path) -> None:
-    """mypy and pyright, both strict, find what a program needs: arguments, enums, records, events by kind."""
+    """Strict mypy and pyright know arguments, enums, records and events by kind."""
     project, cache = ROOT / "tests" / "typing_project", ROOT / "build" / "mypy_cache"
     mypy = ("mypy", "--python-executable", installed, "--cache-dir", cache, "program.py")
     run(sys.executable, "-m", *mypy, cwd=project, **os.environ)
@@ -331,7 +334,7 @@ def test_a_project_that_installs_the_wheel_is_checked_strictly(installed: Path) 
 
 @pytest.mark.slow
 def test_commands_of_the_readme_need_no_checkout(installed: Path, tmp_path: Path) -> None:
-    """What the README shows at a prompt ends there as shown where only the wheel is installed."""
+    """The README's commands print the output shown if only the wheel is installed."""
     lines = re.findall(r"^\$ (workbench .+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     ends = "; ".join(
         [f'workbench() {{ "{installed}" -m workbench "$@"; }}', *(f"{line}; echo end $? >&2" for line in lines)]
@@ -346,7 +349,7 @@ def test_commands_of_the_readme_need_no_checkout(installed: Path, tmp_path: Path
 
 @pytest.mark.slow
 def test_wheel_carries_the_package_and_nothing_else(wheel: Path) -> None:
-    """The wheel holds exactly the package's tracked files, of the kinds we mean to ship, and stays small."""
+    """The wheel contains exactly the package's tracked files, of allowed types, and is small."""
     carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
     shipped = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
@@ -359,9 +362,9 @@ def test_wheel_carries_the_package_and_nothing_else(wheel: Path) -> None:
 
 @pytest.mark.slow
 def test_binder_steps(tmp_path: Path) -> None:
-    """Binder's steps pass in a fresh environment: requirements, postBuild, then a start that becomes its command.
+    """Binder's steps succeed in a fresh environment: requirements, postBuild, and a start script that runs its command.
 
-    The environment sees the packages installed here and no registry, so that the test needs no network.
+    The environment has the packages installed here and no registry, so that the test needs no network.
     """
     fresh = tmp_path / "env"
     run(sys.executable, "-m", "venv", "--without-pip", fresh)

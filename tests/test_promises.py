@@ -1,8 +1,8 @@
-"""The promises of the pages: each names the test that shows it.
+"""Each promise on the pages names the test that shows it.
 
-A row of a table with a column `Test` in docs/how-it-is-tested.md names files that exist. A sentence with "never", "always", "every" or
-"exactly" on a page written by hand stands in tests/promises.toml with its test, or says what was checked instead. Both are
-broken on purpose by tests/broken.toml, and the test of each fails then.
+A row of a table with a column `Test` in docs/how-it-is-tested.md names existing files. A sentence with "never", "always",
+"every" or "exactly" on a hand-written page is listed in tests/promises.toml with its test. tests/broken.toml has changes of
+the source that break these promises, after which their tests must fail.
 """
 
 import os
@@ -21,7 +21,7 @@ from tests.mutants import copy_tree
 ROOT = Path(__file__).parent.parent
 TESTED = ROOT / "docs" / "how-it-is-tested.md"
 GENERATED = {"assumptions.md", "events.md", "interface.md"}
-"""Pages that are written from the declarations, whose words are looked at there."""
+"""Generated pages, whose texts are checked in the declarations."""
 GENERATED_PARTS = r"<!-- (?:names|assumed)\b.*?<!-- [\w: ]*\bend\b[^>]*-->"
 ABSOLUTE = re.compile(r"\b(?:never|always|every|exactly)\b", re.IGNORECASE)
 CODE = r"^```.*?^```|^ {4,}\S[^\n]*|`[^`\n]*`"
@@ -29,7 +29,7 @@ CODE = r"^```.*?^```|^ {4,}\S[^\n]*|`[^`\n]*`"
 
 @attrs.frozen
 class Promise:
-    """A sentence of a page, or a part of one, and the files of its tests."""
+    """A sentence of a page, or part of a sentence, with its test files."""
 
     page: str
     says: str
@@ -37,17 +37,17 @@ class Promise:
 
 
 def listed() -> list[Promise]:
-    """Return the promises of tests/promises.toml."""
+    """Return the promises in tests/promises.toml."""
     return [Promise(**entry) for entry in tomllib.loads((ROOT / "tests/promises.toml").read_text("utf-8"))["promise"]]
 
 
 def pages() -> list[Path]:
-    """Return the pages that are written by hand."""
+    """Return the hand-written pages."""
     return [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in GENERATED)]
 
 
 def prose(path: Path) -> str:
-    """Return a page without code and generated parts, whose lines stay where they are."""
+    """Return a page without code and generated parts, with line numbers unchanged."""
     text = path.read_text(encoding="utf-8")
     for pattern in (GENERATED_PARTS, CODE):
         text = re.sub(pattern, lambda part: "\n" * part[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE)
@@ -55,7 +55,7 @@ def prose(path: Path) -> str:
 
 
 def unlisted(page: str, text: str, promises: list[Promise]) -> Iterator[str]:
-    """Yield the lines with an absolute word that is in no promise of the page."""
+    """Yield the lines with an absolute word that no promise of the page contains."""
     for says in (promise.says for promise in promises if promise.page == page):
         text = text.replace(says, re.sub(r"\w", "·", says))
     for number, line in enumerate(text.splitlines(), 1):
@@ -64,7 +64,7 @@ def unlisted(page: str, text: str, promises: list[Promise]) -> Iterator[str]:
 
 
 def rows_with_tests(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield promise and named files of each row of the tables with a column `Test`."""
+    """Yield promise and test files of each row in the tables with a column `Test`."""
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         head, _, *rows = ([cell.strip() for cell in line.strip("|\n").split("|")] for line in table.splitlines())
         if "Test" in head:
@@ -72,7 +72,7 @@ def rows_with_tests(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_each_row_names_its_tests() -> None:
-    """A promise of the page names at least one test, and the files are there."""
+    """Each promise on the page names at least one existing test."""
     rows = list(rows_with_tests(TESTED.read_text(encoding="utf-8")))
 
     assert rows
@@ -81,14 +81,14 @@ def test_each_row_names_its_tests() -> None:
 
 
 def test_each_absolute_sentence_is_listed() -> None:
-    """A line with an absolute word is listed with its test, or it is reworded."""
+    """A line with an absolute word is listed with its test, or has to be reworded."""
     promises = listed()
 
     assert [] == [line for path in pages() for line in unlisted(path.name, prose(path), promises)]
 
 
 def test_each_entry_stands_on_its_page() -> None:
-    """An entry has an absolute word, its sentence is on the page, and its tests exist."""
+    """Each entry has an absolute word, is on its page, and names existing tests."""
     texts = {path.name: prose(path) for path in pages()}
 
     assert [] == [entry for entry in listed() if not ABSOLUTE.search(entry.says)]
@@ -98,7 +98,7 @@ def test_each_entry_stands_on_its_page() -> None:
 
 
 def test_an_unlisted_sentence_is_found() -> None:
-    """A listed sentence hides no other one, on the same line neither."""
+    """A listed sentence does not hide an unlisted sentence, even on the same line."""
     promise = Promise("a.md", "It is never sent twice", ["tests/test_promises.py"])
     text = "It is never sent twice.\nIt is never sent twice, and always read.\n"
 
@@ -114,7 +114,7 @@ def test_code_and_generated_parts_are_left_out() -> None:
 
 @attrs.frozen
 class Broken:
-    """A promise, a change of the source that breaks it, and the test that must fail then."""
+    """A promise, a change of the source that breaks it, and the test that must then fail."""
 
     promise: str
     file: str
@@ -130,7 +130,7 @@ BROKEN = [Broken(**entry) for entry in tomllib.loads((ROOT / "tests/broken.toml"
 
 
 def test_each_promise_has_a_change_that_breaks_it() -> None:
-    """A sentence is promised only if a test fails where it is broken; the change fits the source of today."""
+    """Each promise has a change that applies to the current source and breaks the promise."""
     sentences = [promise for promise, _ in rows_with_tests(TESTED.read_text("utf-8"))]
     sentences += [entry.says for entry in listed()]
 
@@ -149,7 +149,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("entry", BROKEN, ids=str)
 def test_a_broken_promise_fails_its_test(entry: Broken, tree: Path) -> None:
-    """The test passes with the source of today and fails with the change."""
+    """The test passes on the current source and fails after the change."""
     file = tree / entry.file
     source = file.read_text("utf-8")
     file.write_text(source.replace(entry.find, entry.put), "utf-8")
@@ -161,7 +161,7 @@ def test_a_broken_promise_fails_its_test(entry: Broken, tree: Path) -> None:
 
 
 def ended(tree: Path, test: str) -> int:
-    """Return the exit status of pytest for a test in a tree: 0 if it passes, 1 if it fails."""
+    """Return pytest's exit status for a test in a tree: 0 if the test passes, 1 if it fails."""
     options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not soak", *test.split()]
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(

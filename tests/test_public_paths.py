@@ -1,7 +1,7 @@
 """Every public parameter that takes the path of a file or folder, found by its annotation.
 
-Whatever lies there and whatever it is called, no error of Python or of another library is raised, and nothing is read without a limit. A new
-parameter has to be entered in `READERS`, `WRITERS` or `OTHERS`.
+For any content and any name, no error of Python or of another library is raised, and reads are limited. A new parameter has
+to be added to `READERS`, `WRITERS` or `OTHERS`.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def with_session(use: Callable[[Any], object]) -> None:
 
 
 def trusting(path: Path) -> wb.Client:
-    """Return a client that trusts the certificates of a file."""
+    """Return a client that trusts the certificates in a file."""
     return wb.Client(base_url="https://127.0.0.1:9", api_key="k", journal=False, ca_file=path, timeout=1)
 
 
@@ -66,10 +66,10 @@ def with_answers(path: Path) -> pd.DataFrame:
 
 
 KEEPER: Any = SimpleNamespace(receive=lambda headers, body: 204, books=dict)
-"""An application that keeps nothing."""
+"""An application without state."""
 
 OF_METHODS = {"history source", "history.reconcile ledger", "history.record_balances path"}
-"""Paths that are arguments of methods, or of a function that takes other things too."""
+"""Paths that are arguments of methods, or of functions that also accept other types."""
 READERS: dict[str, tuple[str, Use]] = {
     "history source": (".ndjson .csv .xlsx .parquet", wb.history),
     "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
@@ -96,13 +96,13 @@ READERS: dict[str, tuple[str, Use]] = {
     "history.record_balances path": (".parquet", lambda path: with_session(lambda api: wb.history(api).record_balances(path))),
     "rewards.fetch path": ("", lambda path: with_session(lambda api: wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], path=path, progress=False))),
 }  # fmt: skip
-"""What reads a file that is there: the extensions it knows, and how it is used. The databases are read and written."""
+"""Functions that read an existing file, with their extensions and a call. Databases are read and written."""
 
 WRITERS: dict[str, tuple[str, Use]] = {
     "to_file path": (".csv .xlsx .parquet", lambda path: wb.to_file(pd.DataFrame({"a": [1]}), path)),
     "testing.record path": (".ndjson", recorded),
 }
-"""What writes a file alone."""
+"""Functions that only write a file."""
 
 OTHERS = {
     "AsyncClient journal": "as Journal", "AsyncClient ca_file": "as Client", "Client journal": "as Journal", "connect journal": "as Journal",
@@ -114,7 +114,7 @@ OTHERS = {
     "AsyncSession inbox": "what connect makes", "testing.HttpApplication.universe folder": "what a campaign makes",
     "bulk.resume rows": "as bulk.run", "read_table rejects": "as to_file", "Limits rows": "a number",
 }  # fmt: skip
-"""Those that pass the path on to one above, or take another path."""
+"""Functions that pass the path to a function above, or take another kind of path."""
 
 
 def path_parameters() -> Iterator[str]:
@@ -142,7 +142,7 @@ def path_parameters() -> Iterator[str]:
 
 
 def test_every_path_parameter_is_tried() -> None:
-    """A new public function that takes a path is entered here, and so falls under what follows."""
+    """A new public function that takes a path must be added here, and is then covered by the tests below."""
     assert {*path_parameters()} | OF_METHODS == {*READERS, *WRITERS, *OTHERS}
 
 
@@ -168,7 +168,7 @@ USES = {
 
 
 def allowed(use: Use, path: Path) -> bool:
-    """Return whether a use ends well, with an error of ours, or with that of the file system."""
+    """Return whether a use succeeds or ends with a workbench error or an error of the file system."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -183,7 +183,7 @@ def allowed(use: Use, path: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in USES if name.rpartition(" ")[0] in READERS or name in READERS])
 def test_no_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
-    """Whatever lies under the name; and a reader of rows or logs leaves it unchanged."""
+    """This holds for any content of the file. Readers of rows and logs also leave the file unchanged."""
     ending, use = USES[name]
     for number, (kind, data) in enumerate(CORPUS.items()):
         path = tmp_path / f"{number}{ending}"
@@ -194,7 +194,7 @@ def test_no_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", USES)
 def test_no_name_of_a_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
-    """However it is called, and where it is a folder or in one that is missing."""
+    """This holds for any file name, for folders, and for files in a missing folder."""
     ending, use = USES[name]
     (tmp_path / f"folder{ending}").mkdir()
     for kind, called in NAMES.items():
@@ -203,7 +203,7 @@ def test_no_name_of_a_file_raises_an_error_of_python(name: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", [name for name in USES if name.rpartition(" ")[0] in READERS])
 def test_every_reader_has_limits(name: str, tmp_path: Path) -> None:
-    """A file of 8 GB is refused, or is not read as a whole: there is no memory for it."""
+    """A file of 8 GB is refused, or is read without loading it into memory."""
     ending, use = USES[name]
     path = tmp_path / f"large{ending}"
     with path.open("wb") as file:
@@ -225,11 +225,11 @@ SEARCHED = {
     "connect path": ("the state folder",), "bulk.run path": ("a bulk run's file",), "bulk.resume path": ("a bulk run's file",),
     "sequences.run path": ("a kept sequence's file",), "rewards.fetch path": ("tables",), "history.record_balances path": ("Parquet",),
 }  # fmt: skip
-"""The places of `tests/canaries` that search what a function writes."""
+"""Tests in `tests/canaries` that search the files of each function."""
 
 
 def test_every_writer_is_searched_for_private_values() -> None:
-    """Each public function that writes a file has a place in which planted values are looked for."""
+    """For each public function that writes a file, a test searches the file for planted private values."""
     written = {name for name, (endings, _) in READERS.items() if endings in (".db", "")}
 
     assert {*WRITERS} | written | {"history.record_balances path"} == {*SEARCHED}
@@ -259,7 +259,7 @@ ODD_FRAMES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", ODD_FRAMES)
 def test_no_frame_raises_an_error_of_pandas(frame: str) -> None:
-    """Every report and chart takes a frame without its columns, or with others of their names, or refuses it."""
+    """Reports and charts accept or refuse a frame with missing columns, or with other columns of the same names."""
     history = partial(wb.history, ODD_FRAMES[frame])
     reports = [name for name in dir(History) if not name.startswith("_") and name not in NO_REPORTS]
     calls = [partial(lambda name: getattr(history(), name)(), name) for name in reports]

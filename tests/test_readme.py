@@ -1,6 +1,6 @@
-"""README and the pages it leads to tell the truth: every block in them is run, and the counts of assumptions are those of now.
+"""The blocks of the README and of the pages it links to run as shown, and the counts of assumptions are current.
 
-`python tests/test_readme.py` writes the counts anew.
+`python tests/test_readme.py` updates the counts.
 """
 
 import doctest
@@ -34,7 +34,7 @@ def blocks(language: str) -> list[str]:
 
 
 def assumed() -> str:
-    """Return a row for each kind of assumption, counted by confidence."""
+    """Return a row for each kind of assumption, with counts by confidence."""
     listed = assumptions()
     about = {
         "names and rules of members": [one for one in listed if "." in one.id and one.where not in OPERATIONS],
@@ -54,27 +54,27 @@ WRITTEN = {"assumed": assumed}
 
 
 def part(name: str) -> tuple[str, str, str]:
-    """Return the page of developers before, in and after a part that is written by this file."""
+    """Return the developers' page before, in and after the part that this file generates."""
     before, rest = DEVELOPERS.read_text(encoding="utf-8").split(f"<!-- {name}: begin {WRITES} -->\n")
     held, after = rest.split(f"<!-- {name}: end -->")
     return before, held, after
 
 
 def test_the_readme_is_short():
-    """A hundred lines: what it is, five lines, four commands, one picture, three pages to continue with."""
+    """The README has at most a hundred lines, five lines of Python, four commands and one picture."""
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 100
     assert README.read_text(encoding="utf-8").count("](docs/images/") == 1
 
 
 def test_every_block_is_of_a_kind_that_is_run():
-    """No block escapes the tests below."""
+    """Each block is of a kind that a test below runs."""
     assert set(re.findall(r"^```(\w*)$", text(), re.MULTILINE)) - {""} <= {"pycon", "python", "console", "toml"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("pycon"))
 def test_python_says_what_it_says(block, tmp_path, monkeypatch):
-    """Each Python session gives exactly the output that stands there."""
+    """Each Python session prints exactly the output shown."""
     monkeypatch.chdir(tmp_path)
     found = doctest.DocTestParser().get_doctest(block, {}, "README", str(README), 0)
     said: list[str] = []
@@ -86,7 +86,7 @@ def test_python_says_what_it_says(block, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("block", blocks("python"))
 def test_a_test_of_the_text_passes(block):
-    """What pytest would run in a block does pass."""
+    """The pytest tests in a block pass."""
     names = {}
     exec(compile(block, "README", "exec"), names)
     tests = [names[name] for name in names if name.startswith("test_")]
@@ -98,7 +98,7 @@ def test_a_test_of_the_text_passes(block):
 @pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("console"))
 def test_terminal_says_what_it_says(block, tmp_path):
-    """Each transcript gives exactly what stands there, stdout and stderr together; … stands for what differs."""
+    """Each terminal session prints exactly the text shown, on stdout and stderr together. … stands for varying text."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
     environ |= {
         "WORKBENCH_STATE": str(tmp_path),
@@ -119,7 +119,7 @@ def test_terminal_says_what_it_says(block, tmp_path):
 
 
 def test_three_commands_lead_to_a_verified_webhook():
-    """From nothing to a verified webhook it takes three commands; a fourth shows what arrived."""
+    """Three commands lead to a verified webhook, and a fourth command shows the events."""
     listening, shown = blocks("console")[0].split("$ workbench events list --kind")
 
     assert len(re.findall(r"^\$ ", listening, re.MULTILINE)) == 3
@@ -129,7 +129,7 @@ def test_three_commands_lead_to_a_verified_webhook():
 
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_profiles_are_valid(block, tmp_path, monkeypatch):
-    """The example profiles can be opened as they stand."""
+    """The example profiles can be opened unchanged."""
     from workbench.client.calls.profiles import open_profile, profile_names
 
     (tmp_path / "profiles.toml").write_text(block)
@@ -141,12 +141,12 @@ def test_profiles_are_valid(block, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("target", re.findall(r"^    make (\w+)", text(), re.MULTILINE))
 def test_make_commands_exist(target):
-    """The commands to start with are there."""
+    """The `make` targets that the README names exist."""
     subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
 
 
 def test_every_command_it_names_exists():
-    """Words after `workbench` in the text are commands."""
+    """Each word after `workbench` in the text is a command."""
     from workbench.terminal.application import make_app
 
     named = re.findall(r"`workbench ([a-z-]+)(?: ([a-z-]+))?", text())
@@ -159,7 +159,7 @@ def test_every_command_it_names_exists():
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_written_parts_are_as_of_now(name):
-    """The counts of assumptions are what would be written now."""
+    """The generated counts of assumptions are current."""
     assert part(name)[1] == WRITTEN[name]()
 
 

@@ -1,4 +1,4 @@
-"""A remedy is worded for the interface that a person uses, in the package of that interface."""
+"""A remedy is worded for the interface in use, in the package of that interface."""
 
 import ast
 import importlib
@@ -18,7 +18,7 @@ from workbench.terminal.wording import TERMINAL
 
 INTERFACES = get_args(Interface)
 PYTHON = re.compile(r"(?<![\w-])[A-Za-z_][\w.]*\((?=[^)]*[=\"'…]|\))|\b(?:api|wb|sandbox)\.[a-z]")
-"""A call as Python writes it: a name, and a parenthesis with an argument or none at all."""
+"""A call in Python syntax: a name and parentheses, with or without arguments."""
 WORKBENCH = Path(workbench.__file__).parent
 for _file in WORKBENCH.rglob("*.py"):  # collects the declarations and texts of remedies
     if "declare(" in (_text := _file.read_text(encoding="utf-8")) or "word(" in _text:
@@ -27,7 +27,7 @@ word("terminal", TERMINAL)
 
 
 def parameters_of(code: str) -> dict[str, str]:
-    """Return the parameters that the words of a code take, each with a value."""
+    """Return the parameters in the texts of a code, each with a value."""
     texts = WORDINGS[code].values()
     return {name: "x1" for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
 
@@ -35,7 +35,7 @@ def parameters_of(code: str) -> dict[str, str]:
 @each("interface", INTERFACES)
 @each("code", WORDINGS)
 def test_each_remedy_has_words_for_each_interface(code: str, interface: Interface) -> None:
-    """Nothing is left to fill in, and outside of Python nothing is a call of Python."""
+    """Each text has all its values, and outside of Python no text contains a Python call."""
     words = Remedy(code, **parameters_of(code)).worded(interface)
 
     assert words
@@ -45,7 +45,7 @@ def test_each_remedy_has_words_for_each_interface(code: str, interface: Interfac
 
 @pytest.mark.slow
 def test_each_remedy_is_used_and_each_use_is_in_the_table() -> None:
-    """Its parameters too."""
+    """The parameters agree too."""
     used: dict[str, set[str]] = {}
     for file in WORKBENCH.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -58,7 +58,7 @@ def test_each_remedy_is_used_and_each_use_is_in_the_table() -> None:
 
 
 def test_a_problem_says_its_remedy_in_the_words_of_the_interface() -> None:
-    """When its text is made."""
+    """The interface is determined when the problem's text is created."""
     problem = Problem("email", "masked_value", "is masked", Remedy("allow", name="masked_value", option="masked-value"))
     with worded_for("terminal"):
         at_a_prompt = str(problem)
@@ -70,7 +70,7 @@ def test_a_problem_says_its_remedy_in_the_words_of_the_interface() -> None:
 
 
 def test_threads_of_a_command_word_remedies_as_it_does() -> None:
-    """A bulk run sends in threads."""
+    """A bulk run sends from several threads."""
     from workbench.base.system.thread_pool import ThreadPool
 
     said: list[str] = []
@@ -81,7 +81,7 @@ def test_threads_of_a_command_word_remedies_as_it_does() -> None:
 
 
 def test_a_served_control_words_its_refusal_for_http() -> None:
-    """A program in any language reads it."""
+    """Programs in any language read this text."""
     with (
         wb.Sandbox().serve() as url,
         wb.connect(url) as api,

@@ -1,4 +1,4 @@
-"""Sessions: what `connect()` puts together, and the public names."""
+"""Sessions that `connect()` opens, and the public names."""
 
 import importlib
 import os
@@ -18,19 +18,19 @@ from workbench.client.session import latest
 
 @each("name", wb.__all__)
 def test_public_names_resolve(name: str) -> None:
-    """Each public name is there when it is first used, and is listed."""
+    """Each public name is loaded on first use and is listed."""
     assert getattr(wb, name) is not None
     assert name in dir(wb)
 
 
 def test_unknown_names_are_refused() -> None:
-    """A name that is not public reads as for any module."""
+    """An unknown name raises the usual AttributeError."""
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = wb.nothing  # type: ignore[attr-defined]
 
 
 def test_import_is_light() -> None:
-    """Importing the package loads nothing heavy."""
+    """Importing the package loads no heavy library."""
     heavy = "{'pandas', 'matplotlib', 'ipywidgets', 'httpx', 'attrs', 'cattrs', 'sqlite3', 'IPython'}"
     code = f"import sys; import workbench; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -39,7 +39,7 @@ def test_import_is_light() -> None:
 
 
 def test_connect_needs_nothing() -> None:
-    """A session on a sandbox of its own answers at once, and says what it is."""
+    """A session on an embedded sandbox answers immediately and describes itself."""
     api = wb.connect()
 
     assert api.list_contracts()
@@ -47,7 +47,7 @@ def test_connect_needs_nothing() -> None:
 
 
 def test_events_come_by_themselves() -> None:
-    """What a call caused is in the inbox."""
+    """The events of a call are in the inbox."""
     api = wb.connect()
     card = api.sandbox.guide()["cards"]["active"][0]
     api.simulate_authorization(
@@ -58,7 +58,7 @@ def test_events_come_by_themselves() -> None:
 
 
 def test_a_served_sandbox_is_connected_to() -> None:
-    """A session on a served sandbox has its controls and its events, though its clock differs."""
+    """A session on a served sandbox has its controls and events, although the sandbox's clock differs."""
     with wb.Sandbox().serve() as url:
         api = wb.connect(url)
         card = api.sandbox.guide()["cards"]["active"][0]
@@ -83,7 +83,7 @@ def test_a_served_sandbox_is_connected_to() -> None:
 
 
 def test_same_seed_same_bytes() -> None:
-    """Two sessions of one seed live in the same world; of another, in another."""
+    """Two sessions with one seed have the same world. Another seed gives another world."""
     first, second, third = wb.connect(seed=7), wb.connect(seed=7), wb.connect(seed=8)
 
     assert first.list_contracts() == second.list_contracts()
@@ -91,7 +91,7 @@ def test_same_seed_same_bytes() -> None:
 
 
 def test_journal_has_the_time_of_the_sandbox() -> None:
-    """Entries of a session on a sandbox of its own stand in the sandbox's time."""
+    """On an embedded sandbox, journal entries have the sandbox's time."""
     api = wb.connect()
     api.sandbox.clock.advance(days=3)
     api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], first_name="Grace")
@@ -101,7 +101,7 @@ def test_journal_has_the_time_of_the_sandbox() -> None:
 
 
 def test_a_real_service_has_no_controls() -> None:
-    """The controls of a sandbox are refused on a real service, in words."""
+    """On a real service, sandbox controls are refused with an explanation."""
     api = wb.Session(base_url="https://api.example.com", api_key="a-key")
 
     with pytest.raises(WrongEnvironment, match="is a real service"):
@@ -121,7 +121,7 @@ def test_a_real_service_has_no_controls() -> None:
 def test_settings_of_a_sandbox_of_ones_own_are_not_dropped(
     where: str, how: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where something else answers, they are refused, not passed over; nothing is sent."""
+    """If another service is selected, settings of an embedded sandbox are refused, and nothing is sent."""
     (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "https://api.example.com/v1"\n')
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
     with pytest.raises(UsageError, match=f"^`{words}` "):
@@ -130,13 +130,13 @@ def test_settings_of_a_sandbox_of_ones_own_are_not_dropped(
 
 @pytest.mark.parametrize("where", [5, Path("acme")], ids=repr)
 def test_a_place_is_text(where: Any) -> None:
-    """A profile is named by text."""
+    """The name of a profile must be text."""
     with pytest.raises(UsageError, match="name of a profile"):
         wb.connect(where)
 
 
 def test_every_error_is_public() -> None:
-    """Whatever the workbench raises can be caught by its public name, or by that of its base."""
+    """Each error that the workbench raises has a public name, or a public base class."""
     errors = importlib.import_module("workbench.base.errors")
     raised = {
         name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, errors.WorkbenchError)
@@ -150,7 +150,7 @@ def test_every_error_is_public() -> None:
 
 
 def test_latest_session_is_the_one_made_last() -> None:
-    """The session that was made last can be found again; one that is gone cannot."""
+    """`latest` returns the session that was opened last."""
     first = wb.connect()
     second = wb.connect()
 
@@ -196,13 +196,13 @@ def _touched(code: str, folder: Path) -> str:
     ids=["import", "names", "client", "session", "production"],
 )  # fmt: skip
 def test_nothing_is_touched(code: str, tmp_path: Path) -> None:
-    """Importing, making a client and a first session open no socket, start no thread and write no file."""
+    """Importing, creating a client and a first session open no socket, start no thread and write no file."""
     assert _touched(code, tmp_path) == "[]"
 
 
 @pytest.mark.slow
 def test_the_core_needs_no_extras() -> None:
-    """Without pandas, matplotlib, ipywidgets and keyring a session answers all the same."""
+    """A session works without pandas, matplotlib, ipywidgets and keyring."""
     code = (
         "import sys\n"
         "for name in ('pandas', 'matplotlib', 'ipywidgets', 'IPython', 'keyring', 'pyarrow'): sys.modules[name] = None\n"
@@ -215,7 +215,7 @@ def test_the_core_needs_no_extras() -> None:
 
 
 def test_a_profile_of_the_environment_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`connect()` opens it, and what asks for an embedded sandbox does not."""
+    """`connect()` opens the profile, except if an argument selects an embedded sandbox."""
     (tmp_path / "profiles.toml").write_text("[profiles.lesson]\nsandbox = { seed = 7 }\n")
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
     monkeypatch.setenv("WORKBENCH_PROFILE", "lesson")
@@ -225,7 +225,7 @@ def test_a_profile_of_the_environment_is_opened(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_each_variable_of_the_environment_is_documented() -> None:
-    """What the code reads stands in docs/connections.md."""
+    """docs/connections.md lists each variable that the code reads."""
     root = Path(wb.__file__).parent
     read = {
         name

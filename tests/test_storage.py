@@ -1,4 +1,4 @@
-"""The SQLite file: readable by its owner only, checked when opened, shared by processes."""
+"""The SQLite file is readable only by its owner, checked when opened, and shared by processes."""
 
 import multiprocessing
 import os
@@ -23,13 +23,13 @@ SCHEMA = "CREATE TABLE things(name TEXT PRIMARY KEY, number INTEGER)"
 
 
 def opened(path: Path | None, **how: object) -> Database:
-    """Open a file of ours."""
+    """Open a database file."""
     return Database(path, **{"application": OURS, "schema": SCHEMA, **how})  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return a file of ours with one row in it."""
+    """Return a database file with one row."""
     path = tmp_path / "ours.db"
     file = opened(path)
     with file.write() as db:
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_settings_for_durability(path: Path) -> None:
-    """What is committed is on the disk when the call returns, and what is deleted is overwritten."""
+    """Committed data is on disk when the call returns, and deleted data is overwritten."""
     file = opened(path)
     names = ("journal_mode", "synchronous", "secure_delete", "trusted_schema")
     found = [file.run(f"PRAGMA {name}")[0][0] for name in names]
@@ -49,7 +49,7 @@ def test_settings_for_durability(path: Path) -> None:
 
 
 def test_error_undoes_the_transaction(path: Path) -> None:
-    """An error inside a transaction leaves nothing of it."""
+    """An error inside a transaction rolls it back."""
     file = opened(path)
     with pytest.raises(sqlite3.IntegrityError), file.write() as db:
         db.executemany("INSERT INTO things VALUES (?, 2)", [("two",), ("one",)])
@@ -60,14 +60,14 @@ def test_error_undoes_the_transaction(path: Path) -> None:
 
 
 def foreign(path: Path) -> None:
-    """Make a database of another program."""
+    """Create a database of another program."""
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE t(x)")
     connection.close()
 
 
 def edit(statement: str) -> object:
-    """Return what changes the file at a path by a statement of SQL."""
+    """Return a function that changes a file with an SQL statement."""
 
     def change(path: Path) -> None:
         connection = sqlite3.connect(path)
@@ -90,8 +90,8 @@ SPOILED = {
     "text": (lambda path: path.write_text("dear diary"), "not a workbench database"),
     "a short file": (lambda path: path.write_bytes(b"SQLite format 3\0"), "not a workbench database"),
     "a database of others": (lambda path: (path.unlink(), foreign(path)), "not a workbench database"),
-    "newer": (edit("PRAGMA user_version=2"), "another version of the workbench .its format is 2; 1 is read here"),
-    "older": (edit("PRAGMA user_version=0"), "another version of the workbench .its format is 0; 1 is read here"),
+    "newer": (edit("PRAGMA user_version=2"), "another version of the workbench .its format is 2; this version reads 1"),
+    "older": (edit("PRAGMA user_version=0"), "another version of the workbench .its format is 0; this version reads 1"),
     "a trigger": (
         edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"),
         "unexpected schema",
@@ -104,7 +104,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("case", SPOILED.values(), ids=SPOILED)
 def test_unusable_file_is_left_alone(path: Path, case: tuple[object, str]) -> None:
-    """What is not ours, newer, changed or damaged is refused with the reason, and its bytes stay."""
+    """A foreign, newer, changed or damaged file is refused with the reason and left unchanged."""
     spoil, reason = case
     spoil(path)  # type: ignore[operator]
     before = path.read_bytes()
@@ -115,13 +115,13 @@ def test_unusable_file_is_left_alone(path: Path, case: tuple[object, str]) -> No
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
-    """A path that cannot be a file is named."""
+    """The error names a path that cannot be a file."""
     with pytest.raises(UnusableFile, match="cannot be opened"):
         opened(tmp_path)
 
 
 def test_own_tables_beside_ours_are_fine(path: Path) -> None:
-    """A table that a handler of the user keeps in the file does no harm."""
+    """A table that a user's handler creates in the file is accepted."""
     edit("CREATE TABLE book(id TEXT)")(path)  # type: ignore[operator]
     file = opened(path)
 
@@ -130,7 +130,7 @@ def test_own_tables_beside_ours_are_fine(path: Path) -> None:
 
 
 def test_busy_file_is_named(path: Path) -> None:
-    """A file that another process holds for too long is busy, not broken, and free again later."""
+    """A file that another process locks for too long is reported as busy, and can be used again later."""
     holder = sqlite3.connect(path, isolation_level=None)
     file = opened(path, busy_seconds=0.01)
     holder.execute("BEGIN IMMEDIATE")
@@ -146,7 +146,7 @@ def test_busy_file_is_named(path: Path) -> None:
 
 
 def test_opening_waits_for_a_process_that_recovers_the_file(path: Path) -> None:
-    """The first process after a kill holds all of the file while it reads the log; others that open it wait, as for a write."""
+    """The first process after a kill locks the file while it recovers the log. Other processes wait for it."""
     with closing(sqlite3.connect(path)) as file:
         file.execute("PRAGMA journal_mode=DELETE")
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -164,7 +164,7 @@ def test_opening_waits_for_a_process_that_recovers_the_file(path: Path) -> None:
 
 
 def test_shared_file_system_is_warned_of(tmp_path: Path) -> None:
-    """On a network folder the file is kept with the older journal, with a warning."""
+    """On a network folder the file uses the older journal mode, with a warning."""
     with pytest.warns(UserWarning, match=r"shared file system \(nfs4\)"):
         file = opened(tmp_path / "ours.db", file_system=lambda _: "nfs4")
 
@@ -173,19 +173,19 @@ def test_shared_file_system_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_type_of_file_system() -> None:
-    """The type of a file system is found by its longest mount point."""
+    """The file system's type is that of the longest matching mount point."""
     assert file_system(Path("/proc/self/status")) == "proc"
 
 
 def test_new_file_is_private(tmp_path: Path) -> None:
-    """A new file, and a folder made for it, belong to their owner alone, whatever the umask."""
+    """A new file, and a folder created for it, are accessible only to their owner, whatever the umask."""
     opened(tmp_path / "a" / "b" / "ours.db").close()
 
     assert stat.S_IMODE((tmp_path / "a" / "b" / "ours.db").stat().st_mode) == 0o600
 
 
 def test_memory_is_the_same() -> None:
-    """Without a path the same works in memory."""
+    """Without a path, the same operations work in memory."""
     file = opened(None)
     with file.write() as db:
         db.execute("INSERT INTO things VALUES ('one', 1)")
@@ -210,7 +210,7 @@ file.close()
 
 @pytest.mark.slow
 def test_processes_at_once(path: Path) -> None:
-    """Four processes that read and write one number a hundred times each lose no update."""
+    """Four processes that each increment a number a hundred times lose no update."""
     here = str(Path(__file__).parent.parent)
     running = [subprocess.Popen([sys.executable, "-c", ADDS, str(path), here]) for _ in range(4)]
 
@@ -234,7 +234,7 @@ with FileLock(path):
 
 
 def test_locks_are_those_of_the_file_by_whatever_link(path: Path, tmp_path: Path) -> None:
-    """What one process holds under the name of a file is held for another that opened it through a symbolic link."""
+    """A lock on a file also applies to a process that opened the file through a symbolic link."""
     link = tmp_path / "folder" / "link.db"
     link.parent.mkdir()
     link.symlink_to(path)
@@ -254,7 +254,7 @@ def test_locks_are_those_of_the_file_by_whatever_link(path: Path, tmp_path: Path
 
 
 def test_a_file_of_several_names_is_refused(path: Path, tmp_path: Path) -> None:
-    """Locks and the log of a database go by name, so a second name would pass them by."""
+    """Locks and the database log depend on the file name, so a hard link would bypass them."""
     (tmp_path / "another.db").hardlink_to(path)
 
     with pytest.raises(UnusableFile, match="hard links"):
@@ -264,7 +264,7 @@ def test_a_file_of_several_names_is_refused(path: Path, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_has_neither_connection_nor_leases(path: Path) -> None:
-    """It opens the file anew, and what its parent leases stays the parent's, also when it ends."""
+    """A forked process opens the file again. The parent keeps its leases even after the child ends."""
     file = opened(path)
     leased = file.lease("work")
 
@@ -294,7 +294,7 @@ NAMED = "CREATE TABLE things(number INTEGER PRIMARY KEY, name TEXT, size INTEGER
 
 
 def checked(path: Path | None) -> Database:
-    """Open a file of ours whose rows have checksums."""
+    """Open a database file whose rows have checksums."""
     return Database(path, application=OURS, schema=NAMED, checked=["things"])
 
 
@@ -309,7 +309,7 @@ def names(file: Database) -> list[str]:
     ids=["text", "number", "null", "no text", "key"],
 )
 def test_a_damaged_row_is_named_and_the_others_are_read(tmp_path: Path, change: str) -> None:
-    """What changed without us is set aside."""
+    """A row that another program changed is excluded."""
     path = tmp_path / "ours.db"
     file = checked(path)
     with file.write() as db:
@@ -329,7 +329,7 @@ def test_a_damaged_row_is_named_and_the_others_are_read(tmp_path: Path, change: 
 
 @pytest.mark.parametrize("name", ["C# runs.db", "q1?mode=rwc&z.db", "100%41.db", "a b.db"])
 def test_a_file_is_read_and_made_under_its_own_name(tmp_path: Path, name: str) -> None:
-    """`#`, `?` and `%` in a name of SQLite's address would read, or make, another file."""
+    """Unescaped, `#`, `?` and `%` in an SQLite URI would open or create another file."""
     for _ in range(2):
         file = checked(tmp_path / name)
         with file.write() as db:

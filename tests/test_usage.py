@@ -1,4 +1,4 @@
-"""A wrong argument of a public function raises UsageError, or another error of this package: never one of Python or a library."""
+"""A wrong argument of a public function raises UsageError or another workbench error."""
 
 import asyncio
 import inspect
@@ -33,7 +33,7 @@ BAD = [pytest.param(value, id=name) for name, value in {
 
 
 def _functions() -> Iterator[Any]:
-    """Yield every public function, the class methods of sessions, and the constructors people call."""
+    """Yield every public function, class methods of sessions, and constructors that people call."""
     for name in dir(wb):
         loaded = getattr(wb, name)
         if isinstance(loaded, FunctionType):
@@ -53,7 +53,7 @@ FUNCTIONS = [*_functions()]
 
 
 def ends_well(call: Callable[[], Any]) -> None:
-    """Fail where a call ends in an error that is not one of the package, or of a file that cannot be opened."""
+    """Fail if a call raises an error other than a workbench error or an error of opening a file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -67,7 +67,7 @@ def ends_well(call: Callable[[], Any]) -> None:
 @each("value", BAD)
 @each("function", FUNCTIONS)
 def test_bad_arguments_are_named(function, value, tmp_path, monkeypatch) -> None:
-    """Every required argument of another type."""
+    """Each required argument gets a value of another type."""
     monkeypatch.chdir(tmp_path)
     parameters = [one for one in inspect.signature(function).parameters.values() if one.name != "self"]
     named = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
@@ -82,7 +82,7 @@ def takes_any_name(function) -> bool:
 
 @each("function", [case for case in FUNCTIONS if not takes_any_name(*case.values)])
 def test_an_unknown_argument_is_named(function) -> None:
-    """With the arguments there are."""
+    """The error lists the existing arguments."""
 
     def call() -> None:
         if inspect.iscoroutine(result := function(nope=1)):
@@ -124,7 +124,7 @@ MISTAKES = {
 
 @each("mistake, words", MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_a_usage_error(mistake, words) -> None:
-    """It says what is allowed or the nearest name, and nothing about sending."""
+    """The error states what is allowed or the nearest name, and does not mention sending."""
     with pytest.raises(UsageError, match=words) as caught:
         mistake()
 
@@ -132,7 +132,7 @@ def test_a_mistake_is_a_usage_error(mistake, words) -> None:
 
 
 def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
-    """It was no service that refused."""
+    """The error does not claim that a service refused the call."""
     with wb.Sandbox().serve() as url:
         for sandbox in (wb.Sandbox(), wb.connect(url).sandbox):
             with pytest.raises(wb.NotFound, match=r"^settle: Transaction not found$"):
@@ -161,7 +161,7 @@ UNUSABLE: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_wrong_values_inside_an_argument_are_refused(name: str, tmp_path: Path) -> None:
-    """Values of a wrong type inside a list, mapping or text are usage errors too, and no file is left."""
+    """Wrong types inside a list, mapping or text are usage errors too, and no file is left."""
     with wb.connect() as api, pytest.raises(wb.WorkbenchError):
         UNUSABLE[name](api, tmp_path)
 

@@ -1,4 +1,4 @@
-"""How far a value travels: modules that see it, and passes over a request between its building and the wire."""
+"""The modules that handle a value, and the number of passes over a request before it is sent."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ MOST = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MOST)
 def test_a_value_is_seen_by_few_modules(name: str) -> None:
-    """`python -m tests.benchmarks.bench_walks` names them."""
+    """`python -m tests.benchmarks.bench_walks` lists the modules."""
     seen, _ = modules(dict(walks())[name])
 
     assert len(seen) <= MOST[name], seen
 
 
 def test_a_request_is_visited_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checks, warnings, caps, pasted keys, addresses, the writer and the journal share the result of one pass."""
+    """Checks, warnings, caps, key detection, addresses, the writer and the journal share the result of one pass."""
     passes: list[object] = []
     visit = checks.visit
 

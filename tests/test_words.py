@@ -1,6 +1,6 @@
-"""The words a reader meets: standard English in names, docstrings, messages, help, pages and notebooks.
+"""Names, docstrings, messages, help, pages and notebooks are in standard English.
 
-`python tests/test_words.py workbench/client/calls docs` lists what a package or folder has to change, with its reason.
+`python tests/test_words.py workbench/client/calls docs` lists the findings in packages and folders, with a reason for each.
 """
 
 import ast
@@ -45,13 +45,13 @@ PHRASES = {
     r"drips?|dripping|storms?": "slow body, load test",
     r"the faces|a face|each face|every face": "interface: Python, terminal, notebook",
 }
-"""What a person should not read, and what to write instead."""
+"""Phrases to avoid, with replacements."""
 
 STARTS = {
     r"Gives?\b": "Return …, Yield …, Read …",
     r"Have\b": "say what the call does: Inject …, Return …",
 }
-"""What a docstring or a help line should not begin with."""
+"""Words that do not begin a docstring or a help line."""
 
 BRITISH = (
     r"(?:colour|behaviour|favour|honour|neighbour)\w*|(?:cancell|labell|modell|signall|travell)(?:ed|ing|er|able)|"
@@ -73,7 +73,7 @@ RIGHT = {
     r"floor(?= division|\()|math\.floor": "rounding down",
     r"(?:A|B|C)[1-9](?= cell)|cell [A-Z][1-9]": "cells of a spreadsheet",
 }
-"""Text in which a listed word is right, and why."""
+"""Texts in which a listed word is right, with reasons."""
 
 OLD_NAMES = """
     Turn Ground Together Front Heard Said Told Line Aside Doing Beside Still Gauge Crew Courier Hold Unkept Slip Question
@@ -81,16 +81,16 @@ OLD_NAMES = """
     tell told enlist at_work arrive glimpse lying wrong bad _thawed _sooner wary NOTHING_MORE Known W L S G
     mine forget heard said
 """
-"""Names of classes, functions, methods, attributes and constants that are gone."""
+"""Replaced names of classes, functions, methods, attributes and constants."""
 OLD_PARTS = "guess guesses guessed courier crew drip house told heard behaviour colour cancelled"
-"""Words that no name of a class, function, argument, attribute or constant holds."""
+"""Words that do not occur in names of classes, functions, arguments, attributes or constants."""
 
 SELF = Path(__file__).name
 
 
 @attrs.frozen
 class Finding:
-    """A word in the wrong place."""
+    """A listed word in a text."""
 
     path: str
     line: int
@@ -103,7 +103,7 @@ class Finding:
 
 @attrs.frozen
 class Text:
-    """Something a person reads: its place, and whether its first words are looked at."""
+    """A text that a person reads, with its line, and whether its first words are checked."""
 
     line: int
     text: str
@@ -122,7 +122,7 @@ RIGHT_PATTERN = re.compile("|".join(RIGHT))
 
 
 def problems(path: str, texts: list[Text]) -> Iterator[Finding]:
-    """Yield the listed words of some texts."""
+    """Yield the listed words in some texts."""
     for text in texts:
         plain = RIGHT_PATTERN.sub(lambda right: " " * len(right.group()), text.text)
         for pattern, instead in PATTERNS:
@@ -148,7 +148,7 @@ def node_name(node: ast.AST) -> str:
 
 
 def python_texts(source: str) -> list[Text]:
-    """Return the docstrings, the literals that are sentences, and the comments of a module."""
+    """Return the docstrings, the string literals that are sentences, and the comments of a module."""
     texts, shown = [], set[int]()  # `shown` holds the ids of constants that are part of a text
     for node in nodes(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -183,7 +183,7 @@ def argument_names(source: str) -> Iterator[tuple[int, str]]:
 
 
 def defined_names(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the names of classes and functions, and those assigned in the body of a module or class."""
+    """Yield the names of classes, functions, and variables of modules and classes."""
     for node in nodes(source):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
@@ -197,7 +197,7 @@ def defined_names(source: str) -> Iterator[tuple[int, str]]:
 
 
 def name_problems(path: str, source: str) -> Iterator[Finding]:
-    """Yield the names that are gone. A test may give an old name in lower case to a helper of its own."""
+    """Yield the replaced names that still occur. A test may use an old name in lower case for a helper."""
     ours, gone, parts = path.startswith("workbench/"), set(OLD_NAMES.split()), set(OLD_PARTS.split())
     defined = [(line, name) for line, name in defined_names(source) if not name.startswith("test_")]
     old = {(line, name) for line, name in defined if name in gone and (ours or name[:1].isupper())}
@@ -208,13 +208,13 @@ def name_problems(path: str, source: str) -> Iterator[Finding]:
 
 
 def notebook_texts(raw: str) -> list[Text]:
-    """Return the cells of a notebook; a line number counts cells."""
+    """Return the cells of a notebook. The line number is the number of the cell."""
     cells = json.loads(raw)["cells"]
     return [Text(number, "".join(cell["source"])) for number, cell in enumerate(cells, 1)]
 
 
 def findings(path: Path) -> list[Finding]:
-    """Return what one file has to change."""
+    """Return the findings of one file."""
     name, raw = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return sorted([*problems(name, python_texts(raw)), *name_problems(name, raw)], key=lambda found: found.line)
@@ -222,7 +222,7 @@ def findings(path: Path) -> list[Finding]:
 
 
 def group(path: Path) -> str:
-    """Return the package or folder a file belongs to: `workbench/client/calls`, `tests/forms`, `docs`, `README.md`."""
+    """Return the package or folder of a file: `workbench/client/calls`, `tests/forms`, `docs`, `README.md`."""
     name = path.relative_to(ROOT).parts
     if name[0] in {"workbench", "tests"}:
         return "/".join(name[:2]) if len(name) > 2 else name[0]
@@ -252,14 +252,14 @@ def groups() -> dict[str, list[Path]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(groups()))
 def test_words(name: str) -> None:
-    """What a person reads is standard English, in the words of the field."""
+    """Texts that a person reads use the field's standard English terms."""
     found = [str(one) for path in groups()[name] for one in findings(path)]
 
     assert found == [], "\n" + "\n".join(found)
 
 
 def test_every_exception_has_a_reason() -> None:
-    """A word that is right in its place is listed with its reason."""
+    """Each exception from the word list has a reason."""
     assert [] == [words for words, reason in RIGHT.items() if not reason.strip()]
 
 
@@ -276,7 +276,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_no_word_of_a_docstring_stands_alone() -> None:
-    """A line of a paragraph is as long as it can be: no word stands alone before a line that it would fit into."""
+    """Paragraphs are filled: no word stands alone on a line before a line that it would fit into."""
     alone = []
     for path in sorted((ROOT / "workbench").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

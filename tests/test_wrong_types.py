@@ -1,6 +1,6 @@
-"""Every public function with values of wrong types, one argument at a time: it refuses them with an error of ours.
+"""Each public function refuses values of wrong types, one argument at a time, with a workbench error.
 
-The functions are those that `dir(wb)` and its namespaces show, so a new one is tried without an entry here.
+The functions are those that `dir(wb)` and its namespaces list, so a new function is tested without an entry in this file.
 """
 
 import getpass
@@ -26,13 +26,13 @@ JUNK: dict[str, object] = {
     "set": {3}, "class": int, "error": ValueError("x"), "true": True,
 }  # fmt: skip
 OFTEN_WRONG = ["bytes", "list of None"]
-"""Values that had raised errors of Python before they were tried here."""
+"""Values that once raised errors of Python."""
 CLASSES_OF_RESULTS = {"rewards.Rewards", "testing.Universe"}
-"""What functions of the package make; nobody calls these classes."""
+"""Classes that only functions of the package create."""
 CALLED_BACK = {"application", "clock", "http", "new", "now", "old", "progress", "scenario", "transport"}
 """Parameters for functions and objects of the caller, whose errors are the caller's."""
 ALLOWED = (wb.WorkbenchError, AssertionError, FileExistsError)
-"""What may be raised: errors of ours, failed assertions of a test, and files that are not overwritten."""
+"""Allowed errors: workbench errors, failed assertions of a test, and refusals to overwrite a file."""
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -51,7 +51,7 @@ FUNCTIONS = {name: function for name, function in functions() if name not in CLA
 
 @pytest.fixture(scope="module")
 def usual() -> dict[str, Any]:
-    """Return a usual value for each required argument."""
+    """Return a valid value for each required argument."""
     api, other = wb.connect(seed=1), wb.connect(seed=2)
     refund = wb.sequences.catalogue["refund-full"]
     wb.sequences.run(other, refund, progress=False)
@@ -71,7 +71,7 @@ def usual() -> dict[str, Any]:
 
 
 def attempt(function: Callable[..., Any], given: dict[str, Any]) -> None:
-    """Call a function; enter what it returns, if that opens something, and read it, if it is lazy."""
+    """Call a function, enter a returned context manager, and read a lazy result."""
     result = function(**given)
     if hasattr(type(result), "__enter__"):
         with result:
@@ -89,7 +89,7 @@ def attempt(function: Callable[..., Any], given: dict[str, Any]) -> None:
 def test_no_wrong_type_raises_an_error_of_python(
     name: str, kinds: list[str], usual: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each argument, also optional ones, gets each value, while the required others are usual."""
+    """Each argument, required or optional, gets each value while the other required arguments are valid."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(getpass, "getpass", lambda prompt: "k")
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
@@ -117,7 +117,7 @@ def test_no_wrong_type_raises_an_error_of_python(
 @pytest.mark.slow
 @pytest.mark.parametrize("names", ["a file", "a member"])
 def test_a_locale_that_is_not_utf_8_is_named(names: str) -> None:
-    """A name with an ë is right; what cannot read or write it is the locale."""
+    """A name with an ë is valid. The error names the locale that cannot represent it."""
     uses = {
         "a file": "wb.Sandbox(path=f'/nowhere/Zo{chr(0xEB)}.db')",
         "a member": "wb.connect().update_user(user_id='0' * 8 + '-0000-4000-8000-' + '0' * 12, first_name=sys.argv[1])",

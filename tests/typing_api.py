@@ -1,6 +1,6 @@
-"""What a user writes, read by both type checkers and never run: exact types in both clients, wrong calls refused.
+"""Calls as a user writes them, checked by both type checkers and never run: exact types, and refused wrong calls.
 
-Each `type: ignore` below has to be needed: mypy says so where one is not (`warn_unused_ignores`), pyright likewise.
+Each `type: ignore` below is necessary: mypy (`warn_unused_ignores`) and pyright report one that is not.
 """
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
@@ -32,7 +32,7 @@ from workbench.service.interface.transactions import RewardsItem
 
 
 def sync(api: wb.Client) -> None:
-    """Each operation of the client that answers at once."""
+    """Call each operation of the synchronous client."""
     assert_type(api.list_contracts(), list[IssuingContract])
     assert_type(
         api.sign_withdrawal(
@@ -73,7 +73,7 @@ def sync(api: wb.Client) -> None:
 
 
 async def awaited(api: wb.AsyncClient) -> None:
-    """Each operation of the client whose calls are awaited."""
+    """Await each operation of the async client."""
     assert_type(await api.list_contracts(), list[IssuingContract])
     assert_type(
         await api.sign_withdrawal(
@@ -108,7 +108,7 @@ async def awaited(api: wb.AsyncClient) -> None:
 
 
 def views(api: wb.Client, other: wb.AsyncClient) -> None:
-    """A view is a client of the same kind."""
+    """A view has the type of its client."""
     assert_type(api.allowing(partial_address=True), wb.Client)
     assert_type(other.allowing(again=True), wb.AsyncClient)
     assert_type(wb.connect(), wb.Session)
@@ -117,7 +117,7 @@ def views(api: wb.Client, other: wb.AsyncClient) -> None:
 
 
 def wrong(api: wb.Client) -> None:
-    """Calls that break, refused before they run."""
+    """Make wrong calls, which type checkers refuse."""
     api.simulate_refund(transaction_id="")  # type: ignore[call-arg]
     api.simulate_reversal(transaction_id="")  # type: ignore[call-arg]
     api.simulate_refund(transaction_id="", amount=10.99)  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ def wrong(api: wb.Client) -> None:
 
 
 async def wrong_awaited(api: wb.AsyncClient) -> None:
-    """The same of the other client."""
+    """Make the same wrong calls with the async client."""
     await api.simulate_refund(transaction_id="")  # type: ignore[call-arg]
     await api.simulate_authorization(card_id="", amount=1.5, currency="", merchant_name="", merchant_category_code="")  # type: ignore[arg-type]
     _ = (await api.list_contracts()).nothing  # type: ignore[attr-defined]
@@ -145,7 +145,7 @@ async def wrong_awaited(api: wb.AsyncClient) -> None:
 
 
 def session(api: wb.Session) -> None:
-    """What belongs to a session is known to a checker, and so to completion."""
+    """Type checkers, and therefore completion, know the members of a session."""
     assert_type(api.sandbox, wb.Sandbox)
     assert_type(api.inbox, wb.Inbox)
     assert_type(api.inbox.events(), list[AnyEvent])
@@ -155,7 +155,7 @@ def session(api: wb.Session) -> None:
 
 
 async def tasks(api: wb.AsyncSession) -> None:
-    """Calls are coroutines, so tasks take them; a read of an async session is awaited."""
+    """Calls are coroutines, so tasks accept them. A read of an async session is awaited."""
     task = asyncio.create_task(api.list_contracts())
     assert_type(await task, list[IssuingContract])
     async with asyncio.TaskGroup() as group:
@@ -166,7 +166,7 @@ async def tasks(api: wb.AsyncSession) -> None:
 
 
 def words(api: wb.Client) -> None:
-    """Requests take the members of an enum, or their texts; a misspelled one is refused."""
+    """Requests accept enum members or their values. A misspelled value is refused."""
     purchase = {"currency": "USD", "merchant_name": "x", "merchant_category_code": "5411"}
     api.simulate_authorization(card_id="", amount=1, decline_reason=DeclineReason.CARD_LOCKED, **purchase)
     api.simulate_authorization(card_id="", amount=1, decline_reason="card_locked", **purchase)
@@ -178,7 +178,7 @@ def words(api: wb.Client) -> None:
 
 
 def kinds(event: AnyEvent, inbox: wb.Inbox, deliver: tuple[dict[str, str], bytes]) -> None:
-    """A test of `kind` tells the record of the body; a literal kind tells the event."""
+    """Comparing `kind` narrows the type of the body, and a literal kind determines the type of the event."""
     if event.kind == "user.updated":
         assert_type(event.body, UserUpdated)
         _ = event.body.aplication_status  # type: ignore[attr-defined]
@@ -208,7 +208,7 @@ def kinds(event: AnyEvent, inbox: wb.Inbox, deliver: tuple[dict[str, str], bytes
 
 
 def bodies(event: Event, inbox: wb.Inbox) -> None:
-    """What an event tells is one of the records, and `match` narrows it; a handler keeps its own type."""
+    """An event's body is one of the records, `match` narrows it, and a handler keeps its type."""
     match event.body:
         case UserUpdated(application_status=status):
             assert_type(status, EventApplicationStatus | str | None)
@@ -224,14 +224,14 @@ def bodies(event: Event, inbox: wb.Inbox) -> None:
 
 
 async def together(api: wb.AsyncSession) -> None:
-    """Several operations at the same time keep their types."""
+    """Concurrent operations keep their types."""
     contracts, user = await asyncio.gather(api.list_contracts(), api.update_user(user_id="", first_name="Ada"))
     assert_type(contracts, list[IssuingContract])
     assert_type(user, User)
 
 
 def misspelled(api: wb.Session) -> None:
-    """Names of kinds, faults and outcomes that do not exist are found before a program runs."""
+    """Misspelled names of kinds, faults and outcomes are reported before a program runs."""
     api.inbox.wait("transaction.complete")  # type: ignore[call-overload]
     api.inbox.on("transactions.*")  # type: ignore[call-overload]
     api.sandbox.add_fault("losst")  # type: ignore[arg-type]

@@ -225,17 +225,13 @@ class Board(threading.Thread):
         self.took: list[float] = []
 
     def run(self) -> None:
-        entry = -1
         with httpx.Client(headers={"trainer-key": self.server.key}, timeout=20) as http:
             while not self.stopped.wait(0.5):
                 began = time.perf_counter()
                 with contextlib.suppress(httpx.HTTPError):
-                    answer = http.get(f"{self.server.url}/board/data?after={entry}").raise_for_status()
+                    answer = http.get(f"{self.server.url}/board/data").raise_for_status()
                     self.took.append(time.perf_counter() - began)
-                    if answer.status_code == httpx.codes.OK:
-                        found = answer.json()
-                        entry = found["entry"]
-                        self._note(found["learners"])
+                    self._note(answer.json()["learners"])
 
     def _note(self, rows: list[Any]) -> None:
         for row in rows:

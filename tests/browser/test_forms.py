@@ -352,8 +352,7 @@ def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
     amount.get_by_role("button", name="Check").click()
     expect(amount.locator("[role=status]")).to_contain_text("must be an amount")
 
-    order.locator("input").fill("a, c, d, b")
-    order.get_by_role("button", name="Check").press("Enter")
+    order.get_by_role("button", name="c", exact=True).press("Enter")
     expect(order.locator("[role=status]")).to_contain_text("right")
 
     assert look_at(page, ".wb-ask") == []

@@ -1,4 +1,4 @@
-"""A bulk run in its own process, to be killed."""
+"""Run a bulk run in a separate process, so that a test can kill the process."""
 
 import json
 from multiprocessing.connection import Connection
@@ -10,7 +10,7 @@ from workbench.runs.bulk import resume, run
 
 
 def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) -> None:
-    """Start the run of the rows beside its file, or resume it."""
+    """Start a run with a progress file next to the rows file, or resume the run."""
     api = Client(base_url=url, api_key=key, journal=path.with_name("journal.db"))
     rows = json.loads(path.with_name("rows.json").read_bytes())
     ready.send("ready")

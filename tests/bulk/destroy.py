@@ -1,7 +1,7 @@
-"""Write `destroyed.csv`: what LibreOffice makes of numbers that are names, by the format of their cells.
+"""Write `destroyed.csv`: how LibreOffice changes identifiers made of digits, by cell format.
 
-Run `python -m tests.bulk.destroy` where `soffice` is installed. Values go into a sheet as a spreadsheet reads typed text,
-and come out as the text that the sheet shows.
+Run `python -m tests.bulk.destroy` on a machine with `soffice`. The values are entered into a sheet as typed text, and the
+table has the text that the sheet then shows.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""A bulk run killed at random moments, or interrupted in a kernel: no row is sent twice, none is lost."""
+"""Bulk runs that are killed at random moments, or interrupted in a kernel, send each row once."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ ADDRESS = {
 
 
 def rows_of(user: str, many: int) -> list[dict[str, Any]]:
-    """Return the rows of payment accounts; nothing but our own care keeps one from being made twice."""
+    """Return rows for payment accounts. The service accepts duplicates, so only the run prevents a second account."""
     return [
         {
             "type": "externalFiatAccount",
@@ -48,13 +48,13 @@ def rows_of(user: str, many: int) -> list[dict[str, Any]]:
 
 
 def made(sandbox: Sandbox) -> Counter[str]:
-    """Count the accounts that are there, by nickname."""
+    """Count the existing accounts by nickname."""
     nicknames = [str(one["members"].get("nickname")) for one in sandbox.records("payment_account")]
     return Counter(name for name in nicknames if name.startswith("row-"))
 
 
 def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, key: str) -> Any:
-    """Resolve what is unknown by looking, and send the rest."""
+    """Resolve unknown rows by looking them up, and send the remaining rows."""
     from workbench.client.calls.client import Client
 
     there = made(sandbox)
@@ -71,7 +71,7 @@ def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, 
     [pytest.param(10, marks=pytest.mark.slow), pytest.param(2000, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])],
 )
 def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, wanted: int) -> None:
-    """Each row takes effect exactly once, wherever the kills fall."""
+    """Each row takes effect exactly once, at whatever moment the run is killed."""
     chance = random.Random(wanted)
     struck = unknown = rounds = 0
     while struck < wanted:
@@ -114,7 +114,7 @@ def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, wanted: int) -> 
 
 @pytest.mark.parametrize("what", ["full", "unreadable"])
 def test_a_row_that_cannot_be_recorded_is_not_sent(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are never more effects than recorded rows."""
+    """The service never receives more rows than the run has recorded."""
     api = connect(seed=3)
     rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 20)
     usual = RunRecord.record
@@ -130,7 +130,7 @@ def test_a_row_that_cannot_be_recorded_is_not_sent(tmp_path: Path, what: str, mo
     stopped = run(api.create_payment_account, rows, path=tmp_path / "run", progress=False)
     recorded = sum(1 for one in stopped if one.outcome != "planned")
 
-    assert "so not sending" in str(stopped.stopped)
+    assert "cannot be recorded" in str(stopped.stopped)
     assert sum(made(api.sandbox).values()) <= recorded
 
 
@@ -149,7 +149,7 @@ rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 400)
     [pytest.param(3, marks=pytest.mark.slow), pytest.param(50, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
 )
 def test_nothing_new_starts_after_an_interrupt_in_a_kernel(moments: int, tmp_path: Path) -> None:
-    """At most the calls in flight take effect, and the kernel can be used."""
+    """At most the calls in flight take effect, and the kernel can still be used."""
     from jupyter_client.manager import start_new_kernel
 
     root = Path(__file__).parents[2]
@@ -187,7 +187,7 @@ def test_nothing_new_starts_after_an_interrupt_in_a_kernel(moments: int, tmp_pat
 
 
 def settled(sandbox: Sandbox) -> None:
-    """Wait until the service is done with what a killed process had sent: a look before would be no evidence."""
+    """Wait until the service has finished the calls of a killed run. An earlier count would prove nothing."""
     quiet, seen = 0, -1
     while quiet < 5:
         time.sleep(0.05)
@@ -197,19 +197,19 @@ def settled(sandbox: Sandbox) -> None:
 
 
 def in_flight(run: Path) -> set[int]:
-    """Return the rows of a killed run of which the file does not say how they ended."""
+    """Return the rows of a killed run that have no recorded outcome."""
     with contextlib.closing(sqlite3.connect(run)) as file:
         return {number for (number,) in file.execute("SELECT number FROM row WHERE state IN ('sending', 'unknown')")}
 
 
 def begins(run: Path) -> bool:
-    """Whether the run was killed before it began; then nothing was sent."""
+    """Return whether the run was killed before it started, when nothing had been sent."""
     with contextlib.closing(RunRecord(run)) as record:
         return record.started[0] is None
 
 
 def begun(run: Path) -> None:
-    """Wait until the run has recorded that it sends."""
+    """Wait until the run has recorded that it is sending."""
     until = time.monotonic() + 30
     while time.monotonic() < until:
         if run.with_name(run.name + "-wal").exists():
@@ -224,12 +224,12 @@ def begun(run: Path) -> None:
 
 
 def said(client: Any, code: str) -> str:
-    """Run code in the kernel and give what it printed."""
+    """Run code in the kernel and return its printed output."""
     return ended(client, client.execute(code))
 
 
 def ended(client: Any, request: str) -> str:
-    """Wait for the end of a cell and give what it printed."""
+    """Wait for a cell to end and return its printed output."""
     text = ""
     while True:
         message = client.get_iopub_msg(timeout=60)

@@ -1,4 +1,4 @@
-"""Wrong rows as a frame, a file of rejected rows that can be corrected, keys in results, and evidence for unknown rows."""
+"""Invalid rows as a frame, rejects files that can be corrected, keys in results, and evidence for unknown rows."""
 
 import csv
 import signal
@@ -37,13 +37,13 @@ def sandbox() -> Sandbox:
 
 
 def flat(row: dict[str, Any]) -> dict[str, str]:
-    """Return a row as the cells of a file, names as on the wire."""
+    """Return a row as the cells of a file, with wire names."""
     cells = {name: str(value) for name, value in row.items() if name != "address"}
     return cells | {f"address.{name}": str(value) for name, value in row["address"].items()}
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """Write rows in the format of the extension."""
+    """Write rows in the format of the file extension."""
     frame = pd.DataFrame([flat(row) for row in rows], dtype="string")
     match path.suffix:
         case ".csv":
@@ -60,7 +60,7 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def test_all_problems_are_a_frame_sorted_by_row(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Row, column as the file spells it, rule, and what was found unless it may be private; implausible values too."""
+    """The frame has row, column as spelled in the file, rule and, unless private, the value."""
     lines = [
         "firstName,address.countryCode,birth_date,occupation,email,external_id,currencyy",
         f"Ada,USA,{'2030-01-01'},Engineer,canary,b-1,x",
@@ -86,7 +86,7 @@ def test_all_problems_are_a_frame_sorted_by_row(sandbox: Sandbox, tmp_path: Path
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_implausible_rows_are_sent_on_request(sandbox: Sandbox) -> None:
-    """A birth date in the future breaks no rule."""
+    """A birth date in the future breaks no rule, so `implausible=True` sends it."""
     rows = [{**people(1)[0], "birth_date": "2030-01-01"}]
     with pytest.raises(InvalidRows, match="implausible=True"):
         run(api_of(sandbox).create_user_application, rows, progress=False)
@@ -96,7 +96,7 @@ def test_implausible_rows_are_sent_on_request(sandbox: Sandbox) -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_mistyped_addresses_are_sent_only_where_that_is_allowed(sandbox: Sandbox, tmp_path: Path) -> None:
-    """By a view of the client, for a run and for its resumption."""
+    """A view of the client allows them, for a run and for a resumed run."""
     rows = [{**people(1)[0], "wallet_address": MISTYPED}]
     api = api_of(sandbox)
     with pytest.raises(InvalidRows, match="wallet_address"):
@@ -111,7 +111,7 @@ def test_mistyped_addresses_are_sent_only_where_that_is_allowed(sandbox: Sandbox
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".json", ".ndjson"])
 def test_rejected_rows_are_corrected_in_their_file(sandbox: Sandbox, tmp_path: Path, suffix: str) -> None:
-    """Right rows are sent; the others stand in the file with reasons, and are sent by a resume once corrected."""
+    """Valid rows are sent. The rejects file lists the others with reasons, and a resume sends them once corrected."""
     api, path, rejects = api_of(sandbox), tmp_path / "run", tmp_path / f"rejects{suffix}"
     rows = people(5)
     api.create_user_application(**rows[3])  # a second application of this person is refused
@@ -148,7 +148,7 @@ def test_rejected_rows_are_corrected_in_their_file(sandbox: Sandbox, tmp_path: P
 
 
 def test_rows_corrected_in_the_original_are_sent(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Rows that were rejected were never sent."""
+    """Rejected rows were never sent, so they may be corrected in the original file."""
     api, path, rows = api_of(sandbox), tmp_path / "run", people(3)
     wrong = [rows[0], rows[1] | {"email": "nobody"}, rows[2]]
     run(api.create_user_application, wrong, path=path, rejects=tmp_path / "rejects.csv", progress=False)
@@ -161,7 +161,7 @@ def test_rows_corrected_in_the_original_are_sent(sandbox: Sandbox, tmp_path: Pat
 
 
 def test_rejects_need_a_known_format(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Said before anything is sent."""
+    """An unsupported extension is reported before anything is sent."""
     with pytest.raises(UsageError, match="unsupported file extension"):
         run(api_of(sandbox).create_user_application, people(1), rejects=tmp_path / "rejects.doc", progress=False)
 
@@ -169,7 +169,7 @@ def test_rejects_need_a_known_format(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 def test_results_carry_the_key_the_id_and_the_status(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Of a member, or of a column of the user's own; nothing private."""
+    """The key is a request member or an additional column, and never a private value."""
     api, rows = api_of(sandbox), [row | {"customer": f"c-{i}"} for i, row in enumerate(people(2))]
     frame = to_frame(run(api.create_user_application, rows, key="customer", path=tmp_path / "run", progress=False))
 
@@ -191,7 +191,7 @@ def test_results_carry_the_key_the_id_and_the_status(sandbox: Sandbox, tmp_path:
 def test_a_later_process_shows_the_keys_of_rows_that_an_earlier_one_sent(
     sandbox: Sandbox, tmp_path: Path, key: str
 ) -> None:
-    """Without the key, without its column, and with a file of some of the rows: the file of the run has them."""
+    """The run's file stores the keys, so a resume shows them even without the key column or with only some rows."""
     more = "customer" if key == "customer" else "occupation"
     api, rows = api_of(sandbox), [row | {more: f"c-{i}"} for i, row in enumerate(people(3))]
     rows[2]["email"] = "not an address"
@@ -215,7 +215,7 @@ def test_a_later_process_shows_the_keys_of_rows_that_an_earlier_one_sent(
 
 
 def test_progress_names_failed_rows_and_the_rate_of_this_run(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Rows that were done before do not count for the rate."""
+    """Rows that an earlier process completed do not count toward the rate."""
     api, seen = api_of(sandbox), []
     rows = [{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": n} for n in range(1, 4)]
     run(api.simulate_refund, rows, progress=lambda now: seen.append(now.detail))
@@ -225,7 +225,7 @@ def test_progress_names_failed_rows_and_the_rate_of_this_run(sandbox: Sandbox, t
 
 
 def test_evidence_for_unknown_rows_is_looked_up_and_nothing_decided(tmp_path: Path) -> None:
-    """An event that fits is a proposal; a row without one is to be looked up."""
+    """A matching event leads to a proposal. A row without an event has to be looked up."""
     api = connect(seed=3)
     lost = [2, 3]
 
@@ -257,7 +257,7 @@ def test_evidence_for_unknown_rows_is_looked_up_and_nothing_decided(tmp_path: Pa
 
 
 def test_sigterm_awaits_the_rows_in_flight(sandbox: Sandbox, tmp_path: Path) -> None:
-    """As Ctrl-C does; nothing is unknown then."""
+    """After SIGTERM, as after Ctrl-C, no row has an unknown outcome."""
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
     def slow(number: int) -> None:
@@ -280,7 +280,7 @@ def test_sigterm_awaits_the_rows_in_flight(sandbox: Sandbox, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("cell", ["1e999999999", "-1e999999999", "9" * 5000])
 def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Path, cell: str) -> None:
-    """Not an error of a library."""
+    """The error names the cell, and is not an error of a library."""
     for suffix in (".csv", ".json", ".ndjson"):
         path = tmp_path / f"rows{suffix}"
         path.write_text(
@@ -308,7 +308,7 @@ def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Pa
     ids=repr,
 )
 def test_values_without_a_form_in_json_are_a_problem(sandbox: Sandbox, value: Any) -> None:
-    """Of their row, as other wrong values are: a DataFrame or a Parquet file can hold any type."""
+    """DataFrames and Parquet files can contain any type. A type that JSON lacks is a problem of its row."""
     with pytest.raises(InvalidRows) as refused:
         run(
             api_of(sandbox).update_user,
@@ -320,7 +320,7 @@ def test_values_without_a_form_in_json_are_a_problem(sandbox: Sandbox, value: An
 
 
 def test_deep_columns_are_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
-    """However deep, and in whatever spelling."""
+    """A column name with too many dots is a problem, however it is spelled."""
     path = tmp_path / "deep.csv"
     with path.open("w") as file:
         csv.writer(file).writerows([["transaction_id", "amount" + ".a" * 20_000], ["x", "1"]])
@@ -331,13 +331,13 @@ def test_deep_columns_are_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
-    """A sandbox that was started anew, or reset, does not contain the run's records."""
+    """A restarted or reset sandbox does not contain the run's records, so the run is refused."""
     path, rows = tmp_path / "run", people(2)
     api = connect(seed=3)
     run(api.create_user_application, rows, path=path, progress=False)
 
     assert resume(api, path, rows, progress=False).ok
-    with pytest.raises(RunChanged, match="world was another sandbox"):
+    with pytest.raises(RunChanged, match="world was sandbox"):
         resume(connect(seed=3), path, rows, progress=False)
     api.sandbox.reset()
     with pytest.raises(RunChanged, match="does not contain the run's records"):
@@ -345,7 +345,7 @@ def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
 
 
 def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
-    """So a run goes on after a restart; the same served."""
+    """A run continues after a restart of a sandbox in a file, embedded or served."""
     path, rows = tmp_path / "run", people(2)
     with connect(path=tmp_path / "sandbox.db") as api:
         run(api.create_user_application, rows, path=path, progress=False)
@@ -358,7 +358,7 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
 
 
 def test_rejected_rows_are_guarded_against_spreadsheets(tmp_path):
-    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; readers take the quote away."""
+    """Text that a spreadsheet would run as a formula is quoted in the CSV file, and readers remove the quote."""
     path = tmp_path / "rejected.csv"
     write_rejects(path, {1: ({"nickname": "=HYPERLINK(1)", "=cmd": "x"}, "no")})
     assert "'=HYPERLINK(1)" in path.read_text()

@@ -1,4 +1,4 @@
-"""Bulk writes: checked together, each row sent at most once, stopped and resumed without loss."""
+"""Bulk writes: rows are checked together, sent at most once, and resumed without loss."""
 
 import signal
 import threading
@@ -30,7 +30,7 @@ PERSON = catalogue["application-approved"]["apply"].arguments
 
 
 class Wrapped(httpx.BaseTransport):
-    """The sandbox, with something happening at chosen calls: before it answers, or after."""
+    """A sandbox that calls a function before or after it answers certain calls."""
 
     def __init__(self, sandbox: Sandbox, before: Callable[[int], None], after: Callable[[int], None]) -> None:
         self._inner: Any = sandbox.transport()
@@ -50,20 +50,20 @@ class Wrapped(httpx.BaseTransport):
 
 
 def nothing(_: int) -> None:
-    """Nothing happens."""
+    """Do nothing."""
 
 
 def api_of(
     sandbox: Sandbox, before: Callable[[int], None] = nothing, after: Callable[[int], None] = nothing, **more: Any
 ) -> Client:
-    """Return a client on a sandbox where things happen."""
+    """Return a client of a sandbox that calls a function at certain calls."""
     return Client(
         base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Wrapped(sandbox, before, after), **more
     )
 
 
 def people(many: int) -> list[dict[str, Any]]:
-    """Return the rows of applications, each of another person."""
+    """Return rows of applications, each for another person."""
     return [
         {
             **PERSON,
@@ -77,7 +77,7 @@ def people(many: int) -> list[dict[str, Any]]:
 
 
 def filed(sandbox: Sandbox) -> list[str]:
-    """Return the external ids of the applications that took effect, in order."""
+    """Return the external ids of the filed applications, in order."""
     return [one["external_id"] for one in sandbox.records("user") if str(one.get("external_id")).startswith("b-")]
 
 
@@ -87,7 +87,7 @@ def sandbox() -> Sandbox:
 
 
 def test_every_row_has_one_result(sandbox: Sandbox) -> None:
-    """Done and refused; the counts add up to the rows, and the frame has all of them."""
+    """Rows are done or refused. The counts add up to the rows, and the frame has every row."""
     rows = people(6)
     api_of(sandbox).create_user_application(**rows[2])
     applied = run(api_of(sandbox).create_user_application, rows, workers=3, progress=False)
@@ -101,7 +101,7 @@ def test_every_row_has_one_result(sandbox: Sandbox) -> None:
 
 
 def test_all_problems_are_reported_before_the_first_call(sandbox: Sandbox) -> None:
-    """With row, column and rule, never the value; nothing is sent."""
+    """Problems name row, column and rule, but not the value, and nothing is sent."""
     rows = people(3)
     rows[0]["email"] = "planted-canary"
     rows[2]["first_name"] = "x" * 51
@@ -119,7 +119,7 @@ def test_all_problems_are_reported_before_the_first_call(sandbox: Sandbox) -> No
 
 
 def test_wrong_cells_and_broken_rules_are_reported_together(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Text for a number, a value too small, an unknown column, a duplicate row: each is named once."""
+    """Text for a number, a small value, an unknown column and a duplicate row are each reported once."""
     card = sandbox.guide()["cards"]["active"][0]
     lines = [
         "card_id,amount,currency,merchant_name,merchant_category_code,zip",
@@ -157,7 +157,7 @@ def test_duplicate_rows_are_refused_unless_allowed(sandbox: Sandbox) -> None:
 
 
 def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The amount is the word FULL, or the empty cell is a problem."""
+    """An amount cell contains a number or FULL. An empty cell is a problem."""
     api: Any = api_of(sandbox)
     card = sandbox.guide()["cards"]["active"][0]
     bought = []
@@ -181,7 +181,7 @@ def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: P
 
 
 def timeout_at(*numbers: int) -> Callable[[int], None]:
-    """Time out at some calls."""
+    """Return a function that raises a time-out at certain calls."""
 
     def happen(number: int) -> None:
         if number in numbers:
@@ -192,7 +192,7 @@ def timeout_at(*numbers: int) -> Callable[[int], None]:
 
 @pytest.mark.parametrize("at", range(1, 7))
 def test_a_timed_out_row_is_unknown_and_never_sent_again(sandbox: Sandbox, tmp_path: Path, at: int) -> None:
-    """The run continues or stops; a person resolves the row; nobody is filed twice."""
+    """The run continues or stops, a person resolves the row, and no person is filed twice."""
     rows, path = people(6), tmp_path / "run"
     api = api_of(sandbox, after=timeout_at(at))
     stopped = run(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
@@ -209,7 +209,7 @@ def test_a_timed_out_row_is_unknown_and_never_sent_again(sandbox: Sandbox, tmp_p
 
 
 class Odd(Wrapped):
-    """The sandbox acts on the second call, and something between answers in its place."""
+    """A sandbox that carries out the second call, while a proxy returns another answer."""
 
     def __init__(self, sandbox: Sandbox, answer: httpx.Response) -> None:
         super().__init__(sandbox, nothing, nothing)
@@ -231,7 +231,7 @@ class Odd(Wrapped):
 def test_an_unreadable_answer_never_sends_a_row_again(
     sandbox: Sandbox, tmp_path: Path, answer: httpx.Response, end: str
 ) -> None:
-    """What may have had its effect is done or unknown, never not sent, so a resume doubles nothing."""
+    """A call that may have taken effect is done or unknown, so a resume does not repeat it."""
     rows, path = people(3), tmp_path / "run"
     api = Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Odd(sandbox, answer))
     first = run(api.create_user_application, rows, path=path, progress=False)
@@ -256,7 +256,7 @@ def _full(*_: Any) -> Any:
 
 
 def test_rows_that_were_not_sent_are_sent_on_resume(sandbox: Sandbox, tmp_path: Path) -> None:
-    """An outage stops the run after five rows; nothing is lost or doubled."""
+    """An outage stops the run after five rows, and a resume sends each remaining row once."""
     rows, path = people(12), tmp_path / "run"
 
     def outage(_: int) -> None:
@@ -271,7 +271,7 @@ def test_rows_that_were_not_sent_are_sent_on_resume(sandbox: Sandbox, tmp_path: 
 
 
 def test_a_wrong_key_stops_the_run_and_no_row_counts_as_refused(sandbox: Sandbox, tmp_path: Path) -> None:
-    """With the right key the run can be resumed."""
+    """The run can be resumed with the right key."""
     rows, path = people(4), tmp_path / "run"
     stranger = Client(base_url=sandbox.base_url, api_key="sandbox_of_nobody_at_all", transport=sandbox.transport())
     paused = run(stranger.create_user_application, rows, path=path, progress=False)
@@ -282,7 +282,7 @@ def test_a_wrong_key_stops_the_run_and_no_row_counts_as_refused(sandbox: Sandbox
 
 
 def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Changes of sent rows are always refused, changes of other rows unless they are accepted."""
+    """Changes of sent rows are refused. Other changes are refused unless `accept_changes` is set."""
     rows, path = people(6), tmp_path / "run"
     api = api_of(sandbox, after=timeout_at(3))
     run(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
@@ -302,7 +302,7 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_processes_cannot_share_a_run(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The second is refused."""
+    """The second process is refused."""
     path = tmp_path / "run"
     with FileLock(path), pytest.raises(FileBusy, match="is held by process"):
         run(api_of(sandbox).create_user_application, people(1), path=path, progress=False)
@@ -313,7 +313,7 @@ def test_two_processes_cannot_share_a_run(sandbox: Sandbox, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 4])
 def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path, workers: int) -> None:
-    """At most the calls in flight take effect; the run can be resumed."""
+    """At most the calls in flight take effect, and the run can be resumed."""
     rows, path = people(120), tmp_path / "run"
     api = api_of(sandbox)
     found: list[int] = []
@@ -337,7 +337,7 @@ def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path,
 
 
 def test_an_unexpected_error_leaves_a_row_unknown_and_stops_the_run(sandbox: Sandbox) -> None:
-    """The call may have had its effect."""
+    """The call may have taken effect."""
 
     def broken(number: int) -> None:
         if number == 2:
@@ -350,7 +350,7 @@ def test_an_unexpected_error_leaves_a_row_unknown_and_stops_the_run(sandbox: San
 
 
 def test_the_file_holds_no_request_bodies(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Only row numbers, outcomes, ids and keyed digests."""
+    """The file contains only row numbers, outcomes, ids and keyed digests."""
     run(api_of(sandbox).create_user_application, people(3), path=tmp_path / "run", progress=False)
     text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
@@ -358,7 +358,7 @@ def test_the_file_holds_no_request_bodies(sandbox: Sandbox, tmp_path: Path) -> N
 
 
 def test_only_the_owner_can_read_the_file_of_a_run(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The same holds for its lock."""
+    """Only the owner can read the run's file and its lock."""
     run(api_of(sandbox).create_user_application, people(1), path=tmp_path / "run", progress=False)
 
     assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
@@ -366,7 +366,7 @@ def test_only_the_owner_can_read_the_file_of_a_run(sandbox: Sandbox, tmp_path: P
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
-    """The number of rows and their sum; the client has to be armed as well."""
+    """The phrase has the number of rows and their sum, and the client must also be armed."""
     live = Sandbox(seed=3, environment="production")
     api = Client(
         base_url=live.base_url, api_key=live.full_key, environment="production", transport=live.transport(),
@@ -387,7 +387,7 @@ def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_resolving_a_row_resolves_its_call_in_the_journal(tmp_path: Path) -> None:
-    """So the row can be sent again where the same write twice is refused."""
+    """The row can then be sent again, although repeated writes are refused."""
     live, path, rows = Sandbox(seed=3, environment="production"), tmp_path / "run", people(2)
 
     def lost(number: int) -> None:
@@ -406,7 +406,7 @@ def test_resolving_a_row_resolves_its_call_in_the_journal(tmp_path: Path) -> Non
 
 
 def test_caps_are_checked_for_all_rows_before_the_first_call(sandbox: Sandbox) -> None:
-    """The number of rows, their sum, and the amount of each."""
+    """The caps limit the number of rows, their sum and each amount."""
     api = api_of(sandbox, limits=Limits(rows=2, sum=500, amount=200))
     rows = [{"transaction_id": NOBODY, "amount": amount} for amount in (100, 300, 400)]
     with pytest.raises(InvalidRequest) as caught:
@@ -430,7 +430,7 @@ def test_caps_are_checked_for_all_rows_before_the_first_call(sandbox: Sandbox) -
     ids=lambda x: str(x),
 )
 def test_invalid_options_are_refused(sandbox: Sandbox, how: dict[str, Any], words: str) -> None:
-    """Nothing is sent."""
+    """Invalid options are refused, and nothing is sent."""
     api = api_of(sandbox)
     with pytest.raises((UsageError, InvalidRequest), match=words):
         run(api.create_user_application, **{"rows": people(2), "progress": False, **how})
@@ -439,7 +439,7 @@ def test_invalid_options_are_refused(sandbox: Sandbox, how: dict[str, Any], word
 
 
 def test_an_async_client_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Its calls would never leave, and every row would count as done."""
+    """An async client's calls would not be awaited, and every row would count as done."""
     rows, path = people(2), tmp_path / "run"
     awaited = AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
     with pytest.raises(UsageError, match="in a thread"):
@@ -450,7 +450,7 @@ def test_an_async_client_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> None:
-    """As done or not sent; a row that is not unknown, or another outcome, is refused."""
+    """A row becomes done or not sent. Rows with a known outcome, and other outcomes, are refused."""
     rows, path = people(3), tmp_path / "run"
 
     def lost(number: int) -> None:
@@ -469,13 +469,13 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])
 def test_signatures_and_reads_cannot_be_run_in_bulk(sandbox: Sandbox, name: str) -> None:
-    """Above all not the operation that authorizes moving funds."""
+    """In particular `sign_withdrawal`, which authorizes moving funds, is refused."""
     with pytest.raises(UsageError, match=r"one at a time|is a read"):
         run(getattr(api_of(sandbox), name), [{}], progress=False)
 
 
 def test_partial_refunds_of_one_transaction_are_not_duplicates(sandbox: Sandbox) -> None:
-    """Two full ones are."""
+    """Two full refunds of one transaction are duplicates."""
     api = api_of(sandbox)
     same = "00000000-0000-4000-8000-000000000001"
     parts = [{"transaction_id": same, "amount": 1}, {"transaction_id": same, "amount": 2}]
@@ -494,7 +494,7 @@ class _Quick:
 
         class Quick(Clock):
             def sleep(self, seconds: float) -> None:
-                """Go on at once."""
+                """Return immediately."""
 
         return Quick()
 
@@ -509,7 +509,7 @@ def _memory() -> Any:
 def test_an_interrupt_while_threads_start_stops_the_run(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Threads that never started are not waited for, and the run can be resumed."""
+    """The run does not wait for threads that never started, and can be resumed."""
     rows, path = people(20), tmp_path / "run"
     started: list[threading.Thread] = []
     usual = threading.Thread.start
@@ -534,7 +534,7 @@ def test_an_interrupt_while_threads_start_stops_the_run(
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_interrupt_awaits_calls_in_flight(sandbox: Sandbox, workers: int) -> None:
-    """They are done then, not unknown."""
+    """The awaited calls are done, not unknown."""
     main = threading.main_thread().ident
     assert main is not None
 
@@ -555,7 +555,7 @@ def test_an_interrupt_awaits_calls_in_flight(sandbox: Sandbox, workers: int) -> 
 
 @pytest.mark.parametrize("how", ["rows", "frame", "file"])
 def test_no_frame_holds_refused_rows(sandbox: Sandbox, tmp_path: Path, how: str) -> None:
-    """Not even where frames are printed with their locals."""
+    """Tools that print the local variables of a traceback show no refused rows."""
     import traceback
 
     rows = people(2)

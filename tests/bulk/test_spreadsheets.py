@@ -1,4 +1,4 @@
-"""Numbers that are names, as spreadsheets return them: every cell that shows the damage is a problem."""
+"""Cells with identifiers of digits that a spreadsheet visibly damaged are reported as problems."""
 
 import csv
 from pathlib import Path
@@ -26,11 +26,11 @@ LEAVES = {
     if walk.record_of(member.kind) is None
 }
 UNSEEN = {("account_number", "general"), ("phone_number", "general")}
-"""Formats whose text is a possible value: zeros at the front are gone, and nothing shows it."""
+"""Members and formats whose text is still a possible value, because only leading zeros were lost."""
 
 
 def _noticed(name: str, text: str) -> bool:
-    """Return whether a cell is a problem, by what a spreadsheet did, the member's rule or its plausibility."""
+    """Return whether a cell is reported, as spreadsheet damage, for its rule or for its plausibility."""
     member = LEAVES[name]
     if damage(member, text) is not None:
         return True
@@ -52,7 +52,7 @@ def _noticed(name: str, text: str) -> bool:
 
 @each("row", ROWS, ids=lambda row: "-".join([row["member"], row["meant"], row["format"]]))
 def test_a_destroyed_cell_is_a_problem(row: dict[str, str]) -> None:
-    """Each cell of LibreOffice that differs from what was meant, except where it is a possible value."""
+    """Each cell that LibreOffice changed is reported, unless the result is a possible value."""
     name, meant, form, shown = row.values()
     if shown != meant and (name, form) not in UNSEEN:
         assert _noticed(name, shown), shown
@@ -60,14 +60,14 @@ def test_a_destroyed_cell_is_a_problem(row: dict[str, str]) -> None:
 
 @each("name, value", sorted({(row["member"], row["meant"]) for row in ROWS}))
 def test_a_right_cell_is_none(name: str, value: str) -> None:
-    """Text as it was meant has no problem."""
+    """An undamaged text is not reported."""
     assert damage(LEAVES[name], value) is None
     assert name == "national_id" or not _noticed(name, value)
 
 
 @pytest.mark.parametrize("text", ["#N/A", "#VALUE!", "########", '="Ada"', "Err:502", "#REF!"])
 def test_an_error_value_is_refused_as_name(text: str, tmp_path: Path) -> None:
-    """In any text, with the row, the column and what to do."""
+    """An error value in any text is reported with the row, the column and the fix."""
     path = tmp_path / "people.csv"
     path.write_text("first_name,last_name\n" + f'"{text.replace(chr(34), chr(34) * 2)}",Example\n')
     with pytest.raises(InvalidRequest, match=r"row 2, first_name (is an error value|is a formula)"):
@@ -75,7 +75,7 @@ def test_an_error_value_is_refused_as_name(text: str, tmp_path: Path) -> None:
 
 
 def test_destroyed_account_numbers_are_not_sent() -> None:
-    """A run refuses them before anything is sent, and says what to do in the spreadsheet."""
+    """A run refuses damaged account numbers before anything is sent, and states the fix in the spreadsheet."""
     import workbench as wb
 
     session = wb.connect()
@@ -106,7 +106,7 @@ def test_destroyed_account_numbers_are_not_sent() -> None:
 
 
 def test_a_filtered_row_is_said_to_be_sent(tmp_path: Path) -> None:
-    """A person who filters a sheet may not expect that all of its rows are read."""
+    """A person who filters a sheet may not expect that hidden rows are read too, so a message says so."""
     book = openpyxl.Workbook()
     sheet: Any = book.active
     sheet.append(["user_id", "first_name"])

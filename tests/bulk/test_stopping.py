@@ -1,4 +1,4 @@
-"""No call begins after an exception has ended a bulk run or many runs of a sequence, whatever raised it."""
+"""After any exception, a bulk run, or many runs of a sequence, starts no further calls."""
 
 import signal
 import sqlite3
@@ -34,11 +34,11 @@ TWICE = Sequence(
 
 
 class Stopped(BaseException):
-    """A BaseException outside of Exception, as those of a test runner or an async framework."""
+    """A BaseException that is not an Exception, such as those of test runners and async frameworks."""
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
-    """Return a function that raises an error, whatever it is called with."""
+    """Return a function that raises an error, whatever its arguments."""
 
     def handler(*_: object) -> Any:
         raise error
@@ -60,7 +60,7 @@ EXPECTED = {
 
 
 class Service(httpx.BaseTransport):
-    """A sandbox in which something happens at one call; it counts the calls that begin."""
+    """A sandbox in which a signal or an error occurs at one call. It counts the calls that begin."""
 
     def __init__(self, kind: str, at: int) -> None:
         self.sandbox = BASE.fork()
@@ -101,7 +101,7 @@ class Service(httpx.BaseTransport):
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Install the handlers that raise, and put back what was there."""
+    """Install signal handlers that raise, and restore the previous handlers."""
     before = {number: signal.signal(number, handler) for number, handler in SIGNALS.values()}
     yield
     for number, handler in before.items():
@@ -109,7 +109,7 @@ def handlers() -> Iterator[None]:
 
 
 def moments(*plain: tuple[int, int]) -> list[Any]:
-    """Return pairs of workers and a call: those of the plain tier, and the many of the soak."""
+    """Return pairs of a worker count and a call: a few in the plain tier, many in the soak."""
     every = [(workers, at) for workers in (1, 3, 8) for at in range(1, 101)]
     return [one if one in plain else pytest.param(*one, marks=pytest.mark.soak) for one in every]
 
@@ -119,7 +119,7 @@ def moments(*plain: tuple[int, int]) -> list[Any]:
 @pytest.mark.parametrize("workers, at", moments((1, 1), (3, 17), (8, 17)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, workers: int, at: int) -> None:
-    """What was in flight is awaited and recorded, and the rest can be resumed, each row once."""
+    """Calls in flight are awaited and recorded, and a resume sends each remaining row once."""
     service, path = Service(kind, at), tmp_path / "run"
     rows = [{**PURCHASE, "amount": 100 + number} for number in range(ROWS)]
     with pytest.raises(EXPECTED[kind]):
@@ -142,7 +142,7 @@ def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, wo
 @pytest.mark.parametrize("workers, at", moments((1, 17), (3, 1), (3, 17)))
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "progress callback"])
 def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, workers: int, at: int) -> None:
-    """Ctrl-C plays runs that have begun to their end; anything else stops after the call in flight."""
+    """After Ctrl-C, the runs in progress are finished. After any other exception, only the calls in flight are."""
     service = Service(kind, at)
     with pytest.raises(EXPECTED[kind]) as caught:
         run_many(service.client(), TWICE, [{"amount": 100 + n} for n in range(ROWS)], workers=workers)
@@ -156,7 +156,7 @@ def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, work
 
 
 def test_a_second_interrupt_ends_the_wait(tmp_path: Path) -> None:
-    """The call in flight is unknown then, in the result and in the file, and its row is not sent again."""
+    """The call in flight becomes unknown in the result and in the file, and its row is not sent again."""
     service, path, release = Service("", 0), tmp_path / "run", threading.Event()
     rows = [{**PURCHASE, "amount": 100 + number} for number in range(3)]
     usual = service.handle_request
@@ -180,7 +180,7 @@ def test_a_second_interrupt_ends_the_wait(tmp_path: Path) -> None:
 
 
 def test_a_row_in_a_rate_pause_is_not_sent_after_an_interrupt(tmp_path: Path) -> None:
-    """The pause ends, its row was never sent, and a resume sends it once."""
+    """The pause ends, the row is not sent, and a resume sends it once."""
     service, path = Service("", 0), tmp_path / "run"
     rows = [{**PURCHASE, "amount": 100 + number} for number in range(6)]
     usual, main = service.handle_request, threading.main_thread().ident or 0
@@ -205,7 +205,7 @@ def test_a_row_in_a_rate_pause_is_not_sent_after_an_interrupt(tmp_path: Path) ->
 
 
 def test_an_interrupted_stepper_plays_nothing_more() -> None:
-    """The outcome of its step is not known."""
+    """The outcome of the interrupted step is unknown."""
     service = Service("Ctrl-C", 1)
     stepper = Stepper(service.client(), TWICE, amount=100)
     with pytest.raises(KeyboardInterrupt):

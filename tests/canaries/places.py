@@ -314,7 +314,7 @@ EVENTS = frozenset(
 
 PLACES: dict[str, Place] = {
     **{f"what is given back, by {name}": Place(_shown(show), "approved") for name, show in SHOWN.items()},
-    "logs at DEBUG": Place(lambda life, _: life.log, "members that the document does not name"),
+    "logs at DEBUG": Place(lambda life, _: life.log, "undocumented members ("),
     "the journal": Place(_file("journal.db"), "create_user_application"),
     "the journal of production": Place(_file("production.db"), "create_user_application"),
     "a bulk run's file": Place(_file("bulk.run"), "create_user_application"),

@@ -82,13 +82,6 @@ def stays() -> pd.DataFrame:
     return made
 
 
-def answers() -> Any:
-    """Answers of a declined and of an authorized simulation."""
-    with wb.connect() as api:
-        names = ("decline-card-locked", "authorize")
-        return [wb.sequences.run(api, wb.sequences.catalogue[name]).steps[0].answer for name in names]
-
-
 DELIVERIES = [
     {"kind": "transaction.created", "state": "delivered", "attempts": [{"status": 200}]},
     {"kind": "transaction.created", "state": "failed", "attempts": [{}, {}, {}]},
@@ -107,6 +100,11 @@ def _purchases() -> pd.DataFrame:
 def spent() -> pd.DataFrame:
     """Forty days of transactions."""
     return _purchases().copy()
+
+
+def declined() -> pd.DataFrame:
+    """The same transactions, the declined ones first."""
+    return spent().sort_values("status", key=lambda statuses: statuses != "declined", kind="stable")
 
 
 def nothing_spent() -> pd.DataFrame:

@@ -108,10 +108,10 @@ def test_the_other_merchants_are_a_footnote() -> None:
     """What is beyond the top is summed in a footnote; names differ by no blanks around them."""
     axes = charts.rewards_chart(samples.rewards(), by="merchant_name", top=1)
 
-    assert names(axes) == ["Blue Door", "(none given)"]
-    assert widths(axes) == [35.5, -2.75]
-    assert "Not drawn: 1 other, together 10.00 points." in footnotes(axes)
-    assert title(axes).startswith("Points earned by merchant, the top 1 of 2")
+    assert names(axes) == ["Blue Door"]
+    assert widths(axes) == [35.5]
+    assert "Not drawn: 2 others, together 7.25 points." in footnotes(axes)
+    assert title(axes).startswith("Points earned by merchant, the top 1 of 3")
 
 
 def test_points_per_dollar_is_a_sum_by_a_sum() -> None:
@@ -199,16 +199,6 @@ def test_declines_count_a_transaction_once() -> None:
     assert footnotes(axes) == "Shown: all times, UTC."
 
 
-def test_declines_of_answers() -> None:
-    """Answers of simulations do as well as events."""
-    with wb.connect() as api:
-        run = wb.sequences.run(api, wb.sequences.catalogue["decline-blocked-mcc"])
-    axes = charts.declines_chart([step.answer for step in run.steps])
-
-    assert names(axes) == ["blocked mcc"]
-    assert widths(axes) == [1]
-
-
 def test_deliveries_by_fate() -> None:
     """A delivery counts by how it ended, and whether it took more than one try."""
     axes = charts.deliveries_chart(samples.DELIVERIES)
@@ -232,7 +222,7 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "funnel": (charts.funnel_chart, samples.history, NOTHING),
     "times": (charts.times_chart, samples.stays, lambda: samples.stays().iloc[:0]),
     "times of postings": (charts.times_chart, lambda: wb.history(samples.spent()).posting_times("merchant_name"), NOTHING),
-    "declines": (charts.declines_chart, samples.answers, NOTHING),
+    "declines": (charts.declines_chart, samples.declined, NOTHING),
     "deliveries": (charts.deliveries_chart, lambda: samples.DELIVERIES, NOTHING),
     "approvals": (charts.approvals_chart, samples.spent, samples.nothing_spent),
     "spend": (charts.spend_chart, samples.spent, samples.nothing_spent),

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from tests.charts import samples
 from workbench import charts
 from workbench.analysis.charts.data import MAX_LABEL, label, number, scale_of, wrapped
-from workbench.base.errors import hidden_characters
+from workbench.base.errors import UsageError, hidden_characters
 
 HOSTILE = (
     r"$\frac{1}$",
@@ -103,9 +103,15 @@ def test_hostile_words_stay_words_everywhere(name: str) -> None:
     safe = name.encode("utf-8", "replace").decode()
     history = samples.history().assign(status=safe)
     users = pd.DataFrame({"application_status": [safe]})
-    declined = pd.DataFrame({"transaction_id": [safe], "status": ["declined"], "declined_reason": [safe]})
+    declined = samples.spent().iloc[:1].assign(status="declined", declined_reason=safe)
     values = pd.DataFrame(
-        {"chain_id": [safe], "tokens.address": [safe], "value_usd": [Decimal(2)], "advance_usd": [Decimal(1)]}
+        {
+            "id": [safe],
+            "chain_id": [safe],
+            "tokens.address": [safe],
+            "value_usd": [Decimal(2)],
+            "advance_usd": [Decimal(1)],
+        }
     )
     values.attrs["kind"] = "contract_values"
     made = [
@@ -157,7 +163,11 @@ def test_times_at_the_ends_of_the_calendar(years: tuple[int, int]) -> None:
     )
     axes = charts.points_chart(frame)
     rendered(axes)
-    rendered(charts.points_chart(frame, freq="day"))
+    if years[0] == years[1]:
+        rendered(charts.points_chart(frame, freq="day"))
+    else:
+        with pytest.raises(UsageError, match="steps"):
+            charts.points_chart(frame, freq="day")
 
     assert sum(patch.get_height() for patch in axes.patches) == 2  # type: ignore[attr-defined]
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import attrs
 import httpx
 import pytest
 from packaging.tags import platform_tags
@@ -31,7 +30,7 @@ NOTEBOOKS = environments.ROOT / "notebooks"
 BASE_PYTHON = Path(sys.executable).resolve()
 """The Python from which the environment of the tests was made."""
 OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
-SYSTEM = next(name for name, one in SYSTEMS.items() if one.name == f"{sys.platform}-{platform.machine().lower()}")
+SYSTEM = next(name for name, one in SYSTEMS.items() if one["target"] == f"{sys.platform}-{platform.machine().lower()}")
 WHEEL = "wheels/pip-26.3-py3-none-any.whl"
 
 
@@ -43,7 +42,7 @@ def served(tmp_path: Path) -> Iterator[str]:
     content = bytes(range(256)) * 40_000
     (folder / "setup" / WHEEL).write_bytes(content)
     (folder / "setup" / "wheels" / "private.whl").write_bytes(b"not listed")
-    listed = {WHEEL: {"sha256": hashlib.sha256(content).hexdigest()}}
+    listed = {WHEEL: hashlib.sha256(content).hexdigest()}
     manifest = {
         "requirement": wheel_house.REQUIREMENT,
         "targets": {f"linux-x86_64-{OWN}": [Path(WHEEL).name]},
@@ -66,7 +65,7 @@ def raw(url: str, path: str) -> bytes:
 
 def test_only_listed_files_are_served(served: str, tmp_path: Path) -> None:
     """No path leads to another file of the class folder, whatever its spelling; nothing can be written."""
-    listed = httpx.get(f"{served}/setup/setup.json").json()["files"][WHEEL]["sha256"]
+    listed = httpx.get(f"{served}/setup/setup.json").json()["files"][WHEEL]
     assert hashlib.sha256(httpx.get(f"{served}/setup/{WHEEL}").content).hexdigest() == listed
     refused = [
         "class.db", "../class.db", "%2e%2e/class.db", "wheels/../../class.db", "wheels/%2e%2e%2f%2e%2e%2fclass.db", "..%5cclass.db",
@@ -178,7 +177,7 @@ def test_a_laptop_installs_from_a_class(
     index.mkdir()
     for name in {"pip", "h11", *(environments.closure() if wheel is environments.wheel else ())}:
         environments.repack(name, index)
-    here = attrs.evolve(SYSTEMS[SYSTEM], tags=list(platform_tags()))  # the chosen wheels may run only on this machine
+    here = {**SYSTEMS[SYSTEM], "tags": list(platform_tags())}  # the chosen wheels may run only on this machine
     monkeypatch.setattr(wheel_house, "SYSTEMS", {**SYSTEMS, SYSTEM: here})
     monkeypatch.setattr(wheel_house, "_build", wheel)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -187,9 +186,8 @@ def test_a_laptop_installs_from_a_class(
     (fetched,) = wheel_house.prepare(folder, NOTEBOOKS, [SYSTEM], [OWN], requirement)
     assert fetched[1].startswith(("3 packages, ", "22 packages, ")), fetched
     before = (folder / "setup" / "setup.json").read_bytes()
-    (lacking,) = wheel_house.prepare(folder, NOTEBOOKS, ["windows"], [OWN], requirement)
-    assert lacking[0] == f"win32-amd64-{OWN}"
-    assert "No matching distribution found for " in lacking[1]
+    with pytest.raises(wheel_house.PackageMissing, match="No matching distribution found for "):
+        list(wheel_house.prepare(folder, NOTEBOOKS, ["windows"], [OWN], requirement))
     assert (folder / "setup" / "setup.json").read_bytes() == before
 
     certificate, key = folder / "class-tls.crt", folder / "class-tls.key"
@@ -211,12 +209,7 @@ def test_a_laptop_installs_from_a_class(
     server.close()
 
     assert installed.returncode == 0, installed.stdout + installed.stderr
-    for checked in (
-        "SHA-256 of each compared",
-        "✓ an embedded sandbox answers a call",
-        f"✓ the class server answers: {url}/setup",
-    ):
-        assert checked in installed.stdout
+    assert "SHA-256 of each compared" in installed.stdout
     assert len(list((own / "card-course" / "notebooks").glob("*.ipynb"))) == len(list(NOTEBOOKS.glob("*.ipynb")))
 
     mine = own / "card-course" / "notebooks" / "01-start-here.ipynb"

@@ -1,4 +1,4 @@
-"""A client with a journal in its own process, to be killed; each call of it has its effect in a ledger."""
+"""A client with a journal in a separate process that is killed. A ledger has one line for each effect of its calls."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ KINDS = ("client", "threads", "awaited")
 
 
 def settings(journal: Path, ledger: Path) -> dict[str, Any]:
-    """Return what a client is made of whose every request is one line of the ledger."""
+    """Return the arguments of a client. Each of its requests adds a line to the ledger."""
     written = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def carry_out(request: httpx.Request) -> httpx.Response:
@@ -29,7 +29,7 @@ def settings(journal: Path, ledger: Path) -> dict[str, Any]:
 
 
 def call(kind: str, journal: Path, ledger: Path, name: str, state: str, ready: Connection) -> None:
-    """Send updates until this process is killed, each with an id of its own: one after the other, or three at once."""
+    """Send updates until this process is killed, each with a unique id, sequentially or three at a time."""
     os.environ["WORKBENCH_STATE"] = state
     ready.send(kind)
     if kind == "awaited":

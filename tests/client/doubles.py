@@ -1,4 +1,4 @@
-"""Stand-ins for time and for a service, so that no test waits and none needs a network."""
+"""Replacements for time and for a service, so that tests neither wait nor need a network."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ PURCHASE = {
 
 
 class FakeClock(Clock):
-    """A clock that moves when somebody sleeps."""
+    """A clock that moves when the client sleeps."""
 
     def __init__(self) -> None:
         self.at = 1000.0
@@ -47,7 +47,7 @@ class FakeClock(Clock):
 
 
 class Service:
-    """A service that answers from a list, the last one again and again, and counts what reached it."""
+    """A service that returns listed answers, repeats the last one, and counts the requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -74,6 +74,6 @@ class Service:
 
 
 def client_on(service: Callable[[httpx.Request], httpx.Response], **more: Any) -> Client:
-    """Return a client whose transport is the service, on a clock that nobody waits for."""
+    """Return a client whose transport is the service, with a fake clock."""
     settings: dict[str, Any] = {"base_url": URL, "api_key": KEY, "clock": FakeClock(), **more}
     return Client(transport=httpx.MockTransport(service), **settings)

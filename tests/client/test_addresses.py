@@ -1,4 +1,4 @@
-"""Mistyped addresses are refused by client, bulk, command line and form; those without a checksum leave with a warning."""
+"""Client, bulk runs, commands and forms refuse mistyped addresses, and warn about addresses without a checksum."""
 
 import random
 import warnings
@@ -42,7 +42,7 @@ MISTYPED = {
 
 @each("request_, path, words", MISTYPED.values(), ids=MISTYPED)
 def test_the_client_refuses(request_, path, words):
-    """Nothing is sent, in the sandbox and in production alike, even unchecked there, unless it is allowed by name."""
+    """A mistyped address is not sent unless the view allows it."""
     (problem,) = address_problems(request_)
     with wb.connect() as api:
         with pytest.raises(wb.InvalidRequest, match=words) as caught:
@@ -57,7 +57,7 @@ def test_the_client_refuses(request_, path, words):
 
 @pytest.mark.parametrize("address", [EVM, EVM.lower(), "0x" + EVM[2:].upper()])
 def test_valid_addresses_pass(address):
-    """Only those in one case are warned of."""
+    """Valid addresses have no problem. An address in a single letter case gets a warning."""
     assert address_problems(asked(address)) == ()
     assert [problem.path for problem in address_warnings(asked(address))] == ["recipientAddress"] * (address != EVM)
 
@@ -71,7 +71,7 @@ def test_valid_addresses_pass(address):
     ],
 )
 def test_single_character_slips(count):
-    """Of random single-character slips only what the checksum cannot detect leaves: no address without a warning."""
+    """An address with one mistyped character is refused, or sent with a warning if it has no checksum."""
     draw = random.Random(5)
     alphabet = "0123456789abcdefABCDEFGHJKLMNPQRSTUVWXYZghijkmnopqrstuvwxyz"
     kinds = [(84532, EVM), (84532, EVM.lower()), (1501, STELLAR), (901, SOLANA)]
@@ -96,7 +96,7 @@ def test_bulk_refuses(tmp_path):
 
 
 def test_the_command_line_refuses(capsys):
-    """So does a command, and its hint names the option."""
+    """A command refuses a mistyped address, and its hint names the option."""
     assert main(["users", "update", "--user-id", PERSON, "--wallet-address", WRONG_CASE]) != 0
     error = capsys.readouterr().err
 
@@ -105,7 +105,7 @@ def test_the_command_line_refuses(capsys):
 
 
 def test_a_form_refuses():
-    """A form names it at the field and offers the checkbox."""
+    """A form reports a mistyped address at its field, and offers the checkbox that allows it."""
     with wb.connect() as api:
         form = wb.form(api.update_user, user_id=PERSON, wallet_address=WRONG_CASE)
 
@@ -115,7 +115,7 @@ def test_a_form_refuses():
 
 
 def test_production_warns_of_an_address_without_a_checksum():
-    """What cannot be checked leaves with a warning."""
+    """In production an address without a checksum is sent with a warning."""
     from workbench.client.calls.guards import Limits
     from workbench.client.calls.request_checks import request_problems
     from workbench.service.interface.table import Operations

@@ -1,4 +1,4 @@
-"""The twelve operations through the complete client path, sync and awaited, on the embedded sandbox."""
+"""All twelve operations through the complete client, synchronous and asynchronous, on the embedded sandbox."""
 
 import asyncio
 import inspect
@@ -30,7 +30,7 @@ BANK_ADDRESS = {
 
 @attrs.frozen
 class Rig:
-    """A client, the sandbox behind it, and a way to call that waits where one has to."""
+    """A client, its sandbox, and a method that calls an operation and awaits the answer if necessary."""
 
     client: Any
     sandbox: Sandbox
@@ -174,5 +174,5 @@ def test_every_operation_is_tried() -> None:
 
 @each("name", CASES)
 def test_operation(rig: Rig, name: str) -> None:
-    """Each operation goes out, is carried out by the sandbox and comes back as its record."""
+    """The sandbox carries out each operation, and the client returns its record."""
     CASES[name](rig)

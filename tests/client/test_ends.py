@@ -1,4 +1,4 @@
-"""Whoever drops a client, session or inbox gets a clean end: files and sockets are closed, without a warning."""
+"""A client, session or inbox that is no longer referenced closes its files and sockets without a warning."""
 
 import subprocess
 import sys
@@ -65,7 +65,7 @@ ASYNC = {
 
 
 def run(script: str, folder: Path, url: str) -> None:
-    """Run a script where each warning is an error, also one that nobody can catch."""
+    """Run a script in which every warning is an error, even one that cannot be caught."""
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", BEGIN + script, str(folder), url],
         capture_output=True,
@@ -105,7 +105,7 @@ del api; check()
 @pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc")
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_dropped_is_closed(end: str, tmp_path: Path, url: str) -> None:
-    """Each use of a client, session, sandbox, inbox and journal, one after the other in one process."""
+    """Clients, sessions, sandboxes, inboxes and journals are closed, one after another in one process."""
     run("\n".join(f"{use}\n{ENDS[end]}" for use in USES.values()), tmp_path, url)
 
 
@@ -121,5 +121,5 @@ ASYNC_ENDS = {
 @pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc")
 @pytest.mark.parametrize("end", ASYNC_ENDS)
 def test_what_is_awaited_ends_with_its_loop(end: str, tmp_path: Path, url: str) -> None:
-    """Each use of an asynchronous client and session, one after the other in one process."""
+    """Asynchronous clients and sessions are closed, one after another in one process."""
     run("\n".join(f"{AWAITED.format(use)}\n{ASYNC_ENDS[end]}" for use in ASYNC.values()), tmp_path, url)

@@ -1,4 +1,4 @@
-"""Evidence of unknown calls: what it says is so by the sandbox's books, whatever happened before and to the events."""
+"""Evidence of unknown calls agrees with the sandbox's books, regardless of earlier calls and of event delivery."""
 
 import json
 import random
@@ -25,12 +25,12 @@ from workbench.terminal import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 FAULTS = ("status", "reset", "closed", "lost", "malformed", "cut")
-"""Faults before the act (an error page, a reset, a closed connection) and after it."""
+"""Faults before a call takes effect (an error page, a reset, a closed connection) and afterwards."""
 MOST_OPEN = 0.3
 
 
 class Deliveries:
-    """An event source of which some events are late, doubled under another id, or missing."""
+    """An event source that delays some events, repeats some under another id, and loses some."""
 
     def __init__(self, api: Any, chance: random.Random, missing: float) -> None:
         self._api, self._chance, self._missing = api, chance, missing
@@ -66,7 +66,7 @@ class Deliveries:
 
 
 def _again(event: Any) -> Any:
-    """Return an event as a retry delivers it, under another envelope id."""
+    """Return an event as a retry delivers it, with another envelope id."""
     return walk.change(event, id=f"{event.id[:-4]}ffff")
 
 
@@ -93,7 +93,7 @@ class History:
         self.requests: dict[str, Any] = {}
 
     def _earlier(self) -> None:
-        """Make the same purchase and refund before the journal begins, as another program."""
+        """Make the same purchase and refund in another program before the journal begins."""
         other = wb.Client(
             base_url=self.api.sandbox.base_url,
             api_key=self.api.sandbox.full_key,
@@ -145,12 +145,12 @@ class History:
         raise AssertionError(name)
 
     def call(self, name: str, fault: str | None = None) -> None:
-        """Call an operation, perhaps under a fault, and note from the books whether it was carried out."""
+        """Call an operation, optionally under a fault, and note from the books whether it was carried out."""
         arguments = self._arguments(name)
         self._send(lambda: getattr(self.api, name)(**arguments), name, fault, arguments)
 
     def resend(self) -> None:
-        """Send an unknown call again, perhaps to another unknown end."""
+        """Resend an unknown call, which may end in an unknown outcome again."""
         unknown = self.api.journal.unknown()
         if unknown:
             entry = self.chance.choice(unknown)
@@ -185,7 +185,7 @@ class History:
                 self.api.sandbox.settle(self.chance.choice(self.purchases))
 
     def control(self) -> None:
-        """Do something by a control, which the journal does not have."""
+        """Use a control, which the journal does not record."""
         sandbox, chance = self.api.sandbox, self.chance
         user = self.guide["users"]["approved"][0]
         acts: list[Callable[[], Any]] = [
@@ -197,7 +197,7 @@ class History:
             chance.choice(acts)()
 
     def wrong(self) -> list[str]:
-        """Return what the evidence says and the books deny."""
+        """Return the evidence that contradicts the books."""
         said = []
         for entry in self.api.journal.unknown():
             evidence = self.api.journal.evidence(entry.id)
@@ -240,14 +240,14 @@ def _play(seed: int, counts: Counter[tuple[str, str]]) -> list[str]:
 
 @pytest.mark.parametrize("first", range(0, 12, 3))
 def test_evidence_agrees_with_the_books(first: int) -> None:
-    """What is said to be done happened, and nothing that happened is said not to be sent."""
+    """Evidence never says `done` for a call without an effect, or `not_sent` for a call with an effect."""
     counts: Counter[tuple[str, str]] = Counter()
     assert [said for seed in range(first, first + 3) for said in _play(seed, counts)] == []
 
 
 @pytest.mark.soak
 def test_evidence_agrees_with_the_books_in_many_histories() -> None:
-    """In 2,000 histories; and at most 30 % of the questions about calls with events stay open."""
+    """Evidence agrees with the books in 2,000 histories, and leaves at most 30 % of the calls with events open."""
     counts: Counter[tuple[str, str]] = Counter()
     wrong = [said for seed in range(2_000) for said in _play(seed, counts)]
     asked = sum(count for (_, verdict), count in counts.items() if verdict != Verdict.NO_EVENT)
@@ -263,7 +263,7 @@ RECIPE = Path(__file__).parents[2] / "docs" / "errors.md"
 
 
 def _recipe() -> str:
-    """Return what the page on errors does about an unknown outcome."""
+    """Return the code for an unknown outcome from the page on errors."""
     block = RECIPE.read_text(encoding="utf-8").partition("except wb.OutcomeUnknown as error:\n")[2].partition("```")[0]
     return textwrap.dedent(block)
 
@@ -275,7 +275,7 @@ def _recipe() -> str:
     ),
 )
 def test_the_recipe_agrees_with_the_books(name: str, fault: str) -> None:
-    """Twice each, with an equal call before: what the page writes into the journal is so, and calls with events are decided."""
+    """The page's code resolves calls correctly, twice each and after an equal call, and decides calls with events."""
     history = History(2)
     api = history.api
     history.call("simulate_authorization")
@@ -293,7 +293,7 @@ def test_the_recipe_agrees_with_the_books(name: str, fault: str) -> None:
 
 
 def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) -> None:
-    """Events before the first call of the journal are none; a missing one proves nothing; files keep both."""
+    """Events before the journal's first call do not count, missing events prove nothing, and files keep evidence."""
     sandbox = wb.Sandbox(seed=5)
     key = sandbox.full_key
     card = sandbox.guide()["cards"]["active"][0]
@@ -336,7 +336,7 @@ def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) 
 
 
 def test_the_requests_of_purchases_distinguish_refunds(tmp_path: Path) -> None:
-    """The events of the purchases never arrived: their cards stand in the journal alone."""
+    """Without the purchases' events, the journal's requests tell which card a refund belongs to."""
     sandbox = wb.Sandbox(seed=5)
     key = sandbox.full_key
     rest: dict[str, Any] = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
@@ -360,7 +360,7 @@ def test_the_requests_of_purchases_distinguish_refunds(tmp_path: Path) -> None:
 
 
 def test_the_events_of_a_purchase_say_what_its_full_refund_and_its_reversal_cause() -> None:
-    """A refund of what was settled, and a reversal to the amount that is held already, which causes no event."""
+    """A full refund returns the settled amount, and a reversal to the current hold causes no event."""
     api = wb.connect()
     rest: dict[str, Any] = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
     card = api.sandbox.guide()["cards"]["active"][0]
@@ -386,7 +386,7 @@ def test_the_events_of_a_purchase_say_what_its_full_refund_and_its_reversal_caus
 
 
 def test_evidence_has_no_truth_value() -> None:
-    """The recipe that wrote "done" for refunds that never happened fails where it is written."""
+    """Evidence raises TypeError as a condition, because `if evidence:` would record refunds that never happened."""
     history = History(1)
     history.call("simulate_authorization", "reset")
     (entry,) = history.api.journal.unknown()
@@ -398,7 +398,7 @@ def test_evidence_has_no_truth_value() -> None:
 
 
 def test_an_accepted_call_is_done_and_a_refused_one_has_no_evidence() -> None:
-    """The event of a call that is done is attributed to it, and would be missing from its own evidence."""
+    """A call that is done has evidence, although its event is attributed to it. A refused call has none."""
     api = History(1).api
     card = api.sandbox.guide()["cards"]["active"][0]
     api.simulate_authorization(
@@ -416,7 +416,7 @@ def test_an_accepted_call_is_done_and_a_refused_one_has_no_evidence() -> None:
 
 
 def test_a_replayed_answer_does_not_take_the_event_of_the_first_attempt() -> None:
-    """A resend with an honored key is answered with the record that the lost call made."""
+    """A resend with an honored key returns the record of the lost call, which then does not count as not sent."""
     api = wb.connect(behavior="observed", idempotency_header="Idempotency-Key")
     card = api.sandbox.guide()["cards"]["active"][0]
     purchase: dict[str, Any] = {
@@ -431,7 +431,7 @@ def test_a_replayed_answer_does_not_take_the_event_of_the_first_attempt() -> Non
 
 
 def _unknown_calls(api: Any) -> None:
-    """Make calls that end unknown: carried out, not carried out, without events, and two of which one was carried out."""
+    """Make calls with unknown outcomes: with and without effect, without events, and one effect of two equal calls."""
     guide = api.sandbox.guide()
     purchase = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
     card, other = guide["cards"]["active"][:2]
@@ -456,7 +456,7 @@ def _unknown_calls(api: Any) -> None:
 def test_panel_and_commands_show_the_same_evidence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """The lists and details of a panel and the commands show what `journal.evidence` says, for each verdict."""
+    """The panel's lists and details and the commands show each verdict of `journal.evidence`."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     with wb.connect(path=tmp_path / "sandbox.db", journal=tmp_path / "journal-sandbox.db") as api:
         _unknown_calls(api)
@@ -482,7 +482,7 @@ def test_panel_and_commands_show_the_same_evidence(
 
 
 def test_a_journal_without_its_events_says_so(tmp_path: Path, capsys: Any) -> None:
-    """The journal of an application at a prompt: its events are not here, so nothing is proven."""
+    """At a prompt, an application's journal has no events, so its evidence proves nothing and says so."""
     path = tmp_path / "app.db"
     with wb.connect(journal=path) as api:
         _unknown_calls(api)
@@ -490,5 +490,5 @@ def test_a_journal_without_its_events_says_so(tmp_path: Path, capsys: Any) -> No
 
     main(["journal", "unknown", "--path", str(path)])
     said = capsys.readouterr().err
-    assert 4 == said.count("the events of its service are not known here")
+    assert 4 == said.count("this journal has no events of its service")
     assert not [attempt for attempt in attempts if f"resolve {attempt}" in said]

@@ -1,7 +1,7 @@
-"""A fault at every point of a call with an effect: nothing is lost, nothing doubled, every call in one of four ends.
+"""A fault at each point of a call with an effect: no effect is lost or doubled, and each call has one of four outcomes.
 
-Each operation with an effect meets each fault once, and from then on, on the embedded sandbox, whose own count of what
-it carried out is the ledger.
+Each operation with an effect meets each fault, once and repeatedly, on the embedded sandbox. The sandbox's count of
+effects is the ledger.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ EVM = "0x" + "ab" * 20
 
 
 class Cut(httpx.SyncByteStream):
-    """A body that breaks off."""
+    """A body that is interrupted."""
 
     def __iter__(self) -> Iterator[bytes]:
         yield b'{"id": "3f'
@@ -98,7 +98,7 @@ FAULTS: dict[str, tuple[Fault, set[Outcome]]] = {
 
 
 class Faulty(httpx.BaseTransport):
-    """A sandbox behind a network that fails; it counts what the sandbox carried out."""
+    """A sandbox behind a faulty network. It counts the sandbox's effects."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._inner = sandbox.transport()
@@ -123,7 +123,7 @@ class Faulty(httpx.BaseTransport):
 
 
 class Rig:
-    """A client on a sandbox behind a faulty network, with what each operation needs."""
+    """A client on a sandbox behind a faulty network, with arguments for each operation."""
 
     def __init__(self, journal: Journal | None = None) -> None:
         self.sandbox = Sandbox()
@@ -137,7 +137,7 @@ class Rig:
         self._count = 0
 
     def arguments(self, name: str) -> dict[str, Any]:
-        """Return arguments of a call that the sandbox carries out, others each time."""
+        """Return arguments that the sandbox accepts, different in each call."""
         self._count += 1
         made: dict[str, Any] = getattr(self, f"_{name}")()
         return made
@@ -200,7 +200,7 @@ class Rig:
         }  # fmt: skip
 
     def call(self, name: str, arguments: dict[str, Any]) -> tuple[Any, Outcome, int]:
-        """Call; give answer or error, the end of the entry that it made, and how many effects it had."""
+        """Call an operation; return its answer or error, its outcome in the journal, and its number of effects."""
         known = {entry.id for entry in self.client.journal}
         effects = self.network.effects
         result: Any
@@ -222,7 +222,7 @@ ERRORS = {
 
 
 def agrees(result: Any, end: Outcome, effects: int) -> bool:
-    """Whether what the caller learned, what the journal says and what the ledger has go together."""
+    """Return whether the caller's result, the journal's outcome and the ledger's effects agree."""
     if end is Outcome.DONE:
         return effects == 1 and (not isinstance(result, BaseException) or isinstance(result, UnexpectedAnswer))
     if end is Outcome.UNKNOWN:
@@ -235,7 +235,7 @@ def agrees(result: Any, end: Outcome, effects: int) -> bool:
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
 @pytest.mark.parametrize("fault, name", across(FAULTS, EFFECTS))
 def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
-    """A fault on the way loses and doubles nothing, and the caller learns what is known."""
+    """A network fault loses or doubles no effect, and the caller learns the outcome as far as it is known."""
     broken, expected = FAULTS[fault]
     rig = Rig()
     arguments = rig.arguments(name)
@@ -257,7 +257,7 @@ def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
 
 
 def test_unknown_is_what_the_ledger_cannot_tell() -> None:
-    """Of many calls, exactly those whose answers were lost are unknown."""
+    """Of many calls, only calls with a lost answer have an unknown outcome."""
     rig = Rig()
     lost = 0
     for i, (fault, (broken, expected)) in enumerate(FAULTS.items()):
@@ -275,7 +275,7 @@ def test_unknown_is_what_the_ledger_cannot_tell() -> None:
 
 
 def _failing(at: str) -> Callable[..., Any]:
-    """Make a write to a file fail: before anything is stored, at the commit, or after it (fsync reported too late)."""
+    """Make a write to a file fail: before anything is stored, at the commit, or after it (a late fsync error)."""
     whole = Database.run
 
     def run(self: Database, query: str, values: Any = ()) -> Any:
@@ -298,7 +298,7 @@ def _failing(at: str) -> Callable[..., Any]:
 def test_faults_of_the_journal_before_the_call(
     name: str, at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A journal that fails before a call keeps it here: no effect, and nothing reached the network."""
+    """If the journal fails before a call, nothing is sent."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     rig = Rig(Journal(tmp_path / "journal.db"))
     arguments = rig.arguments(name)
@@ -320,7 +320,7 @@ def test_faults_of_the_journal_before_the_call(
 def test_faults_of_the_journal_after_the_call(
     name: str, at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A journal that fails after a call does not take the answer away; the entry is then unknown or done, once."""
+    """If the journal fails after a call, the caller gets the answer, and the entry is unknown or done."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     rig = Rig(Journal(tmp_path / "journal.db"))
     arguments = rig.arguments(name)
@@ -342,7 +342,7 @@ def test_faults_of_the_journal_after_the_call(
 
 
 def test_reads_need_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A journal that cannot be used keeps no read here."""
+    """A read succeeds even if the journal cannot be used."""
     rig = Rig(Journal(tmp_path / "journal.db"))
     monkeypatch.setattr(Database, "run", _failing("write"))
     with warnings.catch_warnings():
@@ -352,7 +352,7 @@ def test_reads_need_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_reads_go_on_after_faults() -> None:
-    """A read that meets each fault once has its answer all the same, unless the service itself fails."""
+    """A read that meets a fault once still gets its answer, unless the service itself fails."""
     for fault, (broken, _) in FAULTS.items():
         if "interrupt" in fault or "refusal" in fault or "unreadable" in fault or "shape" in fault:
             continue  # the client does not retry a read after these faults
@@ -363,7 +363,7 @@ def test_reads_go_on_after_faults() -> None:
 
 
 def test_a_full_disk_stops_effects_before_they_happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the disk fills up, calls stop here: effects never exceed the intents that were recorded."""
+    """On a full disk no call is sent, so there are never more effects than recorded calls."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     for room in range(1, 4):
         opened: list[Database] = []
@@ -405,7 +405,7 @@ def test_a_full_disk_stops_effects_before_they_happen(tmp_path: Path, monkeypatc
 def test_an_interrupt_inside_the_journal_leaves_no_call_in_flight(
     at: str, always: bool, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C while the journal writes: recorded is whether the call left, and how it ended, or else it is unknown."""
+    """After Ctrl-C inside the journal, the entry has the known outcome or is unknown."""
     rig = Rig()
     recorder = recorder_of(rig.client.journal)
     whole = getattr(recorder, at)

@@ -1,4 +1,4 @@
-"""Guards: what production asks for before an effect, and that sandboxes meet none of it."""
+"""Guards before effects in production, which do not apply to sandboxes."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_production_reads_without_a_word() -> None:
 
 
 def test_effects_in_production_are_armed_first() -> None:
-    """An effect in production needs arming for that very operation; the arming ends by itself and is recorded."""
+    """An effect in production needs arming for its operation. The arming expires and is recorded."""
     clock = FakeClock()
     service = Service(USER)
     client = _production(service, clock=clock)
@@ -61,7 +61,7 @@ def test_effects_in_production_are_armed_first() -> None:
 
 
 def test_arming_holds_for_views_and_can_be_taken_back() -> None:
-    """A view of a client is armed with it; disarming ends it at once."""
+    """Arming applies to the views of a client, and `disarm` revokes it immediately."""
     client = _production(Service(USER))
     client.arm(operations=[client.update_user, OPERATIONS["update_ubo"]], minutes=1, reason="x")
     assert {"update_user", "update_ubo"} == client.allowing(again=True).armed.operations
@@ -71,7 +71,7 @@ def test_arming_holds_for_views_and_can_be_taken_back() -> None:
 
 
 def test_a_machine_that_slept_is_not_armed() -> None:
-    """Arming ends by either clock: the one of the day runs on while a machine sleeps."""
+    """Arming expires by the wall clock too, which continues while a machine sleeps."""
     clock = FakeClock()
     client = _production(Service(USER), clock=clock)
     client.arm(operations={"update_user"}, minutes=10, reason="x")
@@ -88,13 +88,13 @@ def test_a_machine_that_slept_is_not_armed() -> None:
     ids=map(str, range(7)),
 )  # fmt: skip
 def test_arming_is_said_properly(operations: Any, minutes: Any, reason: str, wrong: str) -> None:
-    """Arming names operations with an effect, a time that ends, and a reason."""
+    """Arming requires operations with an effect, a limited time and a reason."""
     with pytest.raises(UsageError, match=wrong):
         _production(Service(USER)).arm(operations=operations, minutes=minutes, reason=reason)
 
 
 def test_readonly_beats_arming(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With WORKBENCH_READONLY=1 nothing with an effect leaves for a real service, armed or not."""
+    """With WORKBENCH_READONLY=1 no effect is sent to a real service, even if armed."""
     service = Service(USER)
     client = _production(service)
     client.arm(operations={"update_user"}, minutes=10, reason="x")
@@ -109,7 +109,7 @@ def test_readonly_beats_arming(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("base_url", ["https://api.example.com/v1", "http://127.0.0.1:9/v1"], ids=["named", "loopback"])
 def test_readonly_stops_every_effect_that_leaves_the_process(monkeypatch: pytest.MonkeyPatch, base_url: str) -> None:
-    """Also over a custom transport, and to a port of this machine, which may be a tunnel."""
+    """WORKBENCH_READONLY also covers a custom transport, and a port of this machine, which may be a tunnel."""
     monkeypatch.setenv("WORKBENCH_READONLY", "1")
     service = Service(AUTHORIZED)
     with pytest.raises(NotArmed, match="WORKBENCH_READONLY"):
@@ -119,7 +119,7 @@ def test_readonly_stops_every_effect_that_leaves_the_process(monkeypatch: pytest
 
 
 def test_readonly_lets_sandboxes_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one of this process, and a served one that answered as a sandbox of the workbench."""
+    """WORKBENCH_READONLY does not apply to an embedded sandbox, or to a served sandbox of the workbench."""
     monkeypatch.setenv("WORKBENCH_READONLY", "1")
     with wb.Sandbox().serve() as url:
         for api in (wb.connect(seed=1), wb.connect(url)):
@@ -130,13 +130,13 @@ def test_readonly_lets_sandboxes_be(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_simulations_are_refused_before_arming_is_asked() -> None:
-    """In production a simulation is refused for what it is."""
+    """In production a simulation is refused as sandbox-only, before arming is checked."""
     with pytest.raises(WrongEnvironment):
         _production(Service(USER)).simulate_authorization(**PURCHASE)
 
 
 def test_production_always_has_a_journal() -> None:
-    """A client for production cannot be made without a journal, nor for an environment that is none."""
+    """A client for production needs a journal, and a client needs a valid environment."""
     with pytest.raises(UsageError, match="journal"):
         _production(Service(USER), journal=False)
     with pytest.raises(UsageError, match="environment"):
@@ -154,7 +154,7 @@ def test_production_always_has_a_journal() -> None:
     ids=map(str, range(9)),
 )  # fmt: skip
 def test_caps_and_recipients(limits: Limits, arguments: dict[str, Any], right: bool) -> None:
-    """A cap of the profile and its list of recipients hold before anything leaves."""
+    """The profile's caps and its list of recipients apply before anything is sent."""
     service = Service({"status": "pending"})
     client = client_on(service, limits=limits, check=False)
     if right:
@@ -178,7 +178,7 @@ def test_caps_and_recipients(limits: Limits, arguments: dict[str, Any], right: b
     ids=map(str, range(7)),
 )  # fmt: skip
 def test_what_is_typed_before_it_cannot_be_taken_back(name: str, arguments: dict[str, Any], types: str | None) -> None:
-    """Faces ask a person to type something of what cannot be taken back, and of nothing else."""
+    """A person confirms irreversible calls by typing a text, and no other calls."""
     row = OPERATIONS[name]
     assert row.effect is not None
     asked = row.effect.confirm(row.request(**arguments))
@@ -187,7 +187,7 @@ def test_what_is_typed_before_it_cannot_be_taken_back(name: str, arguments: dict
 
 
 def test_amounts_and_destinations_are_confirmed_first() -> None:
-    """What a person confirms in production begins with what cannot be taken back."""
+    """A confirmation in production begins with the values that cannot be undone."""
     row = OPERATIONS["sign_withdrawal"]
     lines = confirmation_text(row, row.request(**_withdrawal()), "api.example.com").splitlines()
 
@@ -202,7 +202,7 @@ def test_amounts_and_destinations_are_confirmed_first() -> None:
 
 
 def test_what_cannot_be_recorded_is_not_armed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arming is in the journal, or there is none."""
+    """Arming fails if the journal cannot record it."""
     client = _production(Service(USER))
 
     def full(*_: Any) -> None:

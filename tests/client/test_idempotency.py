@@ -1,4 +1,4 @@
-"""One key for one call, however often it is sent: by a resend, a resumed run, or the caller's own key."""
+"""All attempts of a call have the same idempotency key: in resends, resumed runs, and with the caller's key."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ HONORED = {"idempotency_keys": True}
 
 
 def keys_of(service: Service) -> list[str | None]:
-    """Return the idempotency keys of the requests that a service got."""
+    """Return the idempotency keys of the requests that a service received."""
     return [request.headers.get("idempotency-key") for request in service.requests]
 
 
@@ -32,7 +32,7 @@ def journal_entries(api: Any) -> list[Any]:
 
 
 def test_a_resent_call_keeps_the_key_of_the_first_attempt() -> None:
-    """However often it is resent, and whoever gave the key."""
+    """Every resend sends the key of the first attempt, whether the caller or the client chose the key."""
     for given in (None, "order-1"):
         lost = httpx.ReadTimeout("x")
         service = Service(lost, lost, AUTHORIZED)
@@ -54,7 +54,7 @@ def test_a_resent_call_keeps_the_key_of_the_first_attempt() -> None:
 
 
 def test_the_journal_keeps_the_key_in_its_file(tmp_path: Path) -> None:
-    """A resend in another process, which the caller's key does not reach, sends the first attempt's key too."""
+    """A resend in another process sends the key that the journal's file stores."""
     path = tmp_path / "journal.db"
     service = Service(httpx.ReadTimeout("x"), AUTHORIZED)
     first = client_on(service, journal=path)
@@ -72,7 +72,7 @@ def test_the_journal_keeps_the_key_in_its_file(tmp_path: Path) -> None:
 
 
 def test_a_foreign_table_keeps_a_file_as_it_is(tmp_path: Path) -> None:
-    """A foreign schema is refused before anything is added to the file."""
+    """A file with another schema is refused, and left unchanged."""
     path = tmp_path / "journal.db"
     with client_on(Service(AUTHORIZED), journal=path) as api:
         api.simulate_refund(**REFUND)
@@ -91,7 +91,7 @@ def test_a_foreign_table_keeps_a_file_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_key_of_the_caller_is_sent_without_a_profile_that_names_its_header() -> None:
-    """And only in the block, by that client, for calls with an effect."""
+    """The caller's key is sent only inside the block, by this client, and for calls with an effect."""
     service = Service([], AUTHORIZED, AUTHORIZED)
     client = client_on(service)
     with client.idempotency("order-1"):
@@ -105,7 +105,7 @@ def test_a_key_of_the_caller_is_sent_without_a_profile_that_names_its_header() -
 
 
 def test_a_key_belongs_to_one_call() -> None:
-    """The same call may be sent again with it; another one is refused before it is sent, also later."""
+    """An equal call may repeat the key. A different call with the key is refused before it is sent, also later."""
     service = Service(AUTHORIZED)
     client = client_on(service)
     with client.idempotency("order-1"):
@@ -123,14 +123,14 @@ def test_a_key_belongs_to_one_call() -> None:
 
 @each("key", ["", " ", "a\nb", "ä", "x" * 256, " a", 7, None])
 def test_a_key_that_no_header_can_hold_is_refused(key: Any) -> None:
-    """Before anything is sent."""
+    """A key that no header can contain is refused before anything is sent."""
     client = client_on(Service(AUTHORIZED))
     with pytest.raises(wb.errors.UsageError, match="idempotency"), client.idempotency(key):
         raise AssertionError
 
 
 def test_tasks_have_keys_of_their_own() -> None:
-    """Calls in flight at once each have the key of their block, also those whose task outlives it."""
+    """Concurrent calls send the keys of their blocks, even if a task outlives its block."""
     service = Service(AUTHORIZED)
     client = AsyncClient(
         base_url="https://api.example.com/v1",
@@ -166,7 +166,7 @@ def test_tasks_have_keys_of_their_own() -> None:
 
 
 def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> None:
-    """Against a service that keeps keys, by the default key and by the caller's."""
+    """A service that honors keys carries out twenty resent calls once each, with default keys and the caller's keys."""
     for header in ("Idempotency-Key", None):
         api = wb.connect(behavior=HONORED, idempotency_header=header)
         card = api.sandbox.guide()["cards"]["active"][0]
@@ -186,7 +186,7 @@ def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> N
 
 
 def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> None:
-    """Twenty rows with lost answers, resolved as not sent though they were: resumed, each is carried out once."""
+    """Rows with lost answers that were resolved as not sent are resumed, and take effect once each."""
     api = wb.connect(behavior=HONORED, idempotency_header="Idempotency-Key")
     card = api.sandbox.guide()["cards"]["active"][0]
     before = len(api.sandbox.records("transaction"))
@@ -204,7 +204,7 @@ def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> No
 
 
 def test_rows_that_are_the_same_have_keys_of_their_own(tmp_path: Path) -> None:
-    """Two equal rows are two purchases, and so are the rows of another run."""
+    """Two equal rows are two purchases, in one run and in two runs."""
     api = wb.connect(behavior=HONORED, idempotency_header="Idempotency-Key")
     card = api.sandbox.guide()["cards"]["active"][0]
     before = len(api.sandbox.records("transaction"))
@@ -217,7 +217,7 @@ def test_rows_that_are_the_same_have_keys_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_sandbox_that_ignores_the_header_says_so_once() -> None:
-    """As `documented` has no idempotency keys, a resend there happens twice."""
+    """The behavior `documented` has no idempotency keys, which a warning states once."""
     api = wb.connect()
     card = api.sandbox.guide()["cards"]["active"][0]
     with pytest.warns(AdviceWarning, match="idempotency_keys"), api.idempotency("order-1"):

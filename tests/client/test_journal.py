@@ -1,4 +1,4 @@
-"""The journal: what it records, what it shows, and what it does when the outcome of a call is unknown."""
+"""The journal: what it records and shows, and how unknown outcomes are resolved."""
 
 import json
 import multiprocessing
@@ -47,21 +47,21 @@ GONE = {"error": "NotFoundError", "message": "Payment account not found"}
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep state in a folder of the test."""
+    """Use a state folder of the test."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     return tmp_path / "state"
 
 
 @pytest.fixture(params=["memory", "file"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Journal]:
-    """Make journals of either kind."""
+    """Return a function that makes a journal, in memory or in a file."""
     if request.param == "memory":
         return lambda: Journal(clock=FakeClock())
     return lambda: Journal(tmp_path / "journal.db", clock=FakeClock())
 
 
 def test_a_call_is_recorded_before_it_leaves(make: Callable[[], Journal]) -> None:
-    """While a call is in flight, the journal already has it."""
+    """While a call is in flight, the journal already contains it."""
     journal = make()
     seen = []
 
@@ -76,7 +76,7 @@ def test_a_call_is_recorded_before_it_leaves(make: Callable[[], Journal]) -> Non
 
 
 def test_reads_are_not_recorded(make: Callable[[], Journal]) -> None:
-    """A read leaves no trace in the journal."""
+    """A read is not recorded in the journal."""
     journal = make()
     client_on(Service([]), journal=journal).list_contracts()
 
@@ -84,7 +84,7 @@ def test_reads_are_not_recorded(make: Callable[[], Journal]) -> None:
 
 
 def test_an_entry_tells_what_happened(make: Callable[[], Journal]) -> None:
-    """An entry has its request, its answer, its times and its status; private values are masked."""
+    """An entry has the request, answer, times and status, with private values masked."""
     journal = make()
     client = client_on(Service({"id": CARD, "email": "grace@example.com", "status": "x"}), journal=journal)
     client.update_user(user_id=CARD, email="grace@example.com")
@@ -98,7 +98,7 @@ def test_an_entry_tells_what_happened(make: Callable[[], Journal]) -> None:
 
 
 def test_entries_can_be_found(make: Callable[[], Journal]) -> None:
-    """Entries are filtered by operation, end, time and words."""
+    """Entries can be filtered by operation, outcome, time and text."""
     journal = make()
     clock = FakeClock()
     client = client_on(Service(AUTHORIZED, httpx.Response(400), LOST), journal=journal, clock=clock)
@@ -127,7 +127,7 @@ def _unknown(client: Any) -> str:
 
 @pytest.mark.parametrize("end", ["done", "not_sent"])
 def test_a_person_resolves(make: Callable[[], Journal], end: Any) -> None:
-    """What a person says of an unknown end is kept with who and when, and is no longer asked."""
+    """A resolution stores the person and the time, and the call is no longer listed as unknown."""
     journal = make()
     attempt = _unknown(client_on(Service(LOST), journal=journal))
     resolved = journal.resolve(attempt, end, note="seen in the dashboard")
@@ -141,7 +141,7 @@ def test_a_person_resolves(make: Callable[[], Journal], end: Any) -> None:
 
 
 def test_only_unknown_ends_are_resolved(make: Callable[[], Journal]) -> None:
-    """An end that is known is not overwritten, and no other end can be said."""
+    """A known outcome is not overwritten, and only `done` and `not_sent` are accepted."""
     journal = make()
     client = client_on(Service(LOST, AUTHORIZED), journal=journal)
     attempt = _unknown(client)
@@ -154,7 +154,7 @@ def test_only_unknown_ends_are_resolved(make: Callable[[], Journal]) -> None:
 
 
 def test_resend_is_asked_for_twice(make: Callable[[], Journal]) -> None:
-    """A resend needs the acceptance of a double; then it is sent once more and settles the entry."""
+    """A resend requires `accept_double`. It sends the call once and resolves the entry."""
     journal = make()
     service = Service(LOST, AUTHORIZED)
     client = client_on(service, journal=journal)
@@ -172,7 +172,7 @@ def test_resend_is_asked_for_twice(make: Callable[[], Journal]) -> None:
 
 
 def test_resend_takes_arguments_too(make: Callable[[], Journal]) -> None:
-    """A request is a record, or the arguments of the call again; unknown ones are named."""
+    """A resend accepts a record or a dict of arguments, and names unknown arguments."""
     journal = make()
     service = Service(LOST, AUTHORIZED)
     attempt = _unknown(client_on(service, journal=journal))
@@ -185,7 +185,7 @@ def test_resend_takes_arguments_too(make: Callable[[], Journal]) -> None:
 
 
 def test_what_a_person_said_can_be_put_right(make: Callable[[], Journal]) -> None:
-    """In the words of the client or as they are shown; what was said before stays in the notes."""
+    """A resolution can be corrected, by name or displayed text. The notes keep the earlier resolution."""
     journal = make()
     attempt = _unknown(client_on(Service(LOST), journal=journal))
     journal.resolve(attempt, "done", note="seen")
@@ -197,7 +197,7 @@ def test_what_a_person_said_can_be_put_right(make: Callable[[], Journal]) -> Non
 
 
 def test_a_slip_in_a_filter_is_named(make: Callable[[], Journal]) -> None:
-    """A filter that no entry can ever fit is refused, not answered with nothing."""
+    """A filter that no entry can match is refused instead of returning an empty list."""
     journal = make()
     client = client_on(Service(AUTHORIZED), journal=journal)
     client.simulate_authorization(**PURCHASE)
@@ -210,7 +210,7 @@ def test_a_slip_in_a_filter_is_named(make: Callable[[], Journal]) -> None:
 
 
 def test_resend_takes_the_same_request_only(make: Callable[[], Journal]) -> None:
-    """Another request, or one of another operation, is not the resend of an entry."""
+    """A resend refuses a different request or another operation."""
     journal = make()
     service = Service(LOST, AUTHORIZED)
     attempt = _unknown(client_on(service, journal=journal))
@@ -251,7 +251,7 @@ PERSON = {
 def test_a_refused_resend_proves_nothing(
     make: Callable[[], Journal], name: str, arguments: dict[str, Any], answer: httpx.Response, probable: bool
 ) -> None:
-    """The first attempt stays unknown; the operation's own conflict makes it probable, and is written as such."""
+    """After a refused resend the first attempt stays unknown. The operation's own conflict suggests that it is done."""
     journal = make()
     client = client_on(Service(LOST, answer), journal=journal)
     with pytest.raises(OutcomeUnknown) as caught:
@@ -276,7 +276,7 @@ def test_a_refused_resend_proves_nothing(
     ids=["empty", "team", "proxy"],
 )
 def test_another_404_to_a_resent_deletion_is_a_refusal(make: Callable[[], Journal], answer: httpx.Response) -> None:
-    """Only the documented answer says that the account is gone: a wrong team or a proxy knows nothing of it."""
+    """Only the documented 404 proves a deletion; a wrong team's or a proxy's 404 does not."""
     journal = make()
     client = client_on(Service(LOST, answer), journal=journal)
     with pytest.raises(OutcomeUnknown) as caught:
@@ -290,7 +290,7 @@ def test_another_404_to_a_resent_deletion_is_a_refusal(make: Callable[[], Journa
 def test_an_end_that_cannot_be_recorded_is_reported(
     make: Callable[[], Journal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the end cannot be written, the answer is given all the same, and the entry counts as unknown."""
+    """If the outcome cannot be recorded, the caller still gets the answer, and the entry counts as unknown."""
     journal = make()
     client = client_on(Service(AUTHORIZED), journal=journal)
 
@@ -310,7 +310,7 @@ def test_an_end_that_cannot_be_recorded_is_reported(
 
 
 def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, state: Path) -> None:
-    """At rest there are masks and keyed hashes, readable by the owner alone."""
+    """The file contains masked values and keyed hashes, and only its owner can read it."""
     path = tmp_path / "folder" / "journal.db"
     journal = Journal(path)
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
@@ -342,7 +342,7 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
 
 
 def test_the_secret_is_one_per_installation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: Path) -> None:
-    """Hashes are keyed by a secret that is made once and kept; a damaged one is refused."""
+    """Hashes are keyed by a secret that is created once. A damaged secret is refused."""
     assert installation_secret() == installation_secret()
     first = installation_secret()
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "another"))
@@ -366,14 +366,14 @@ def test_a_file_of_others_is_left_alone(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_folder_that_cannot_be_written_keeps_calls_here(tmp_path: Path) -> None:
-    """Where no journal can be kept, no client is made."""
+    """No client is created if its journal cannot be written."""
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UnusableFile, match="cannot be created"):
         client_on(Service(AUTHORIZED), journal=tmp_path / "file" / "journal.db")
 
 
 def test_a_journal_that_is_only_opened_leaves_no_file(tmp_path: Path) -> None:
-    """It is made with the first call."""
+    """The file is created by the first call."""
     assert list(Journal(tmp_path / "folder" / "journal.db")) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -387,7 +387,7 @@ def _dies(path: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
-    """A call that was in flight when its process died is unknown to the next one."""
+    """A call that was in flight when its process died has an unknown outcome for the next process."""
     path = str(tmp_path / "journal.db")
     child = multiprocessing.get_context("fork").Process(target=_dies, args=(path,))
     child.start()
@@ -402,7 +402,7 @@ def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pid", [1, 2**22 + 1], ids=["a pid in use", "no such pid"])
 @pytest.mark.parametrize("host", [socket.gethostname(), "pod-abc"])
 def test_a_journal_that_moved_has_unknown_calls(tmp_path: Path, host: str, pid: int) -> None:
-    """Under another host name, or with its process's number in use again, a journal's calls in flight are unknown."""
+    """Calls in flight are unknown under another host name, and if another process has the process id."""
     path = tmp_path / "journal.db"
     client_on(Service(AUTHORIZED), journal=path).simulate_authorization(**PURCHASE)
     connection = sqlite3.connect(path)
@@ -418,7 +418,7 @@ def test_a_journal_that_moved_has_unknown_calls(tmp_path: Path, host: str, pid: 
 
 @pytest.mark.slow
 def test_a_call_in_flight_elsewhere_is_not_unknown(tmp_path: Path) -> None:
-    """A call that another living client has in flight is sending, not unknown, under whatever host name."""
+    """A call that another live client has in flight is `sending`, not unknown."""
     path = tmp_path / "journal.db"
 
     def look(_: httpx.Request) -> httpx.Response:
@@ -437,7 +437,7 @@ def test_a_call_in_flight_elsewhere_is_not_unknown(tmp_path: Path) -> None:
 
 
 def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
-    """What one client records, another one on the same file reads."""
+    """A client reads the entries that another client recorded in the same file."""
     path = tmp_path / "journal.db"
     client_on(Service(AUTHORIZED), journal=path).simulate_authorization(**PURCHASE)
 
@@ -454,7 +454,7 @@ def _real(service: Service, **more: Any) -> Any:
 
 
 def test_the_same_again_is_an_error_in_production(make: Callable[[], Journal]) -> None:
-    """In production the same write within a day is refused, unless it was allowed; a refused one does not count."""
+    """In production an equal write within a day is refused unless allowed. A refused call does not count."""
     clock = FakeClock()
     service = Service({"id": CARD}, {"id": CARD}, httpx.Response(400), {"id": CARD}, {"id": CARD})
     client = _real(service, journal=make(), clock=clock, environment="production")
@@ -476,7 +476,7 @@ def test_the_same_again_is_an_error_in_production(make: Callable[[], Journal]) -
 
 
 def test_the_same_again_is_a_warning_on_a_sandbox_of_others(make: Callable[[], Journal]) -> None:
-    """On a real sandbox the same write within a day is only warned of, and not after a day."""
+    """On a real sandbox an equal write within a day gives a warning; after a day it does not."""
     clock = FakeClock()
     journal = make()
     recorder_of(journal).clock = clock
@@ -491,7 +491,7 @@ def test_the_same_again_is_a_warning_on_a_sandbox_of_others(make: Callable[[], J
 
 
 def test_the_same_again_is_silent_on_the_embedded_sandbox() -> None:
-    """On an embedded sandbox, calls may be repeated without a word."""
+    """On an embedded sandbox calls can be repeated without a warning."""
     client = client_on(Service(AUTHORIZED))
     for _ in range(3):
         client.simulate_authorization(**PURCHASE)
@@ -500,7 +500,7 @@ def test_the_same_again_is_silent_on_the_embedded_sandbox() -> None:
 
 
 def test_hashes_are_keyed(make: Callable[[], Journal]) -> None:
-    """The same body hashes the same with one secret, and otherwise with another."""
+    """Equal bodies have equal hashes with one secret, and different hashes with different secrets."""
     journal = make()
     row = OPERATIONS["update_ubo"]
 
@@ -510,7 +510,7 @@ def test_hashes_are_keyed(make: Callable[[], Journal]) -> None:
 
 
 def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
-    """Requests and answers of entries can be written as JSON, in memory and from a file alike."""
+    """Requests and answers of entries can be written as JSON, from memory and from a file."""
     journal = make()
     client_on(Service({"id": CARD, "createdAt": "2026-03-01T00:00:00Z", "x": 1}), journal=journal).update_user(
         user_id=CARD, first_name="Grace"
@@ -525,7 +525,7 @@ def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
 
 
 def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:
-    """A journal that is opened by itself can be read and resolved, and sends nothing."""
+    """A journal without a client can be read and resolved, but not resent from."""
     attempt = _unknown(client_on(Service(LOST), journal=tmp_path / "journal.db"))
     journal = Journal(tmp_path / "journal.db")
     with pytest.raises(UsageError, match="has no client"):
@@ -533,7 +533,7 @@ def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:
 
 
 def test_the_person_has_a_name(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Journal]) -> None:
-    """Where the machine knows no name of its user, a resolution still says who."""
+    """A resolution names a person even if the system does not know the user's name."""
     journal = make()
     attempt = _unknown(client_on(Service(LOST), journal=journal))
 
@@ -548,7 +548,7 @@ def test_the_person_has_a_name(monkeypatch: pytest.MonkeyPatch, make: Callable[[
 
 
 def test_a_damaged_journal_is_reported(tmp_path: Path) -> None:
-    """A file that was damaged says that it cannot be read."""
+    """A damaged file is reported as unreadable."""
     path = tmp_path / "journal.db"
     journal = Journal(path)
     client_on(Service(AUTHORIZED), journal=journal).simulate_authorization(**PURCHASE)
@@ -559,7 +559,7 @@ def test_a_damaged_journal_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_closed_journal_opens_again(tmp_path: Path) -> None:
-    """Closing a client lets go of the file; the next look opens it again."""
+    """Closing a client closes the file, and the next read opens it again."""
     client = client_on(Service(AUTHORIZED), journal=tmp_path / "journal.db")
     client.simulate_authorization(**PURCHASE)
     client.close()
@@ -569,7 +569,7 @@ def test_a_closed_journal_opens_again(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_was_never_needed_is_not_a_file(tmp_path: Path) -> None:
-    """Looking at a journal makes no file."""
+    """Reading an empty journal creates no file."""
     journal = Journal(tmp_path / "journal.db")
 
     assert ([], [], 0, ()) == (list(journal), journal.unknown(), len(journal), journal.notes)
@@ -584,7 +584,7 @@ def _records(journal: Journal, results: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_opens_the_file_anew(tmp_path: Path) -> None:
-    """Parent and child record into one file, each through a connection of its own."""
+    """Parent and child record in one file through separate connections."""
     journal = Journal(tmp_path / "journal.db")
     client = client_on(Service(AUTHORIZED), journal=journal)
     client.simulate_authorization(**PURCHASE)
@@ -600,14 +600,14 @@ def test_a_forked_process_opens_the_file_anew(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_made_by_one_of_many(state: Path) -> None:
-    """Threads that need the secret at once all get the same one."""
+    """Threads that create the secret at the same time all get the same one."""
     with ThreadPoolExecutor(16) as pool:
         assert len(set(pool.map(lambda _: installation_secret(), range(64)))) == 1
     assert [path.name for path in state.iterdir()] == ["secret"]
 
 
 def test_a_secret_that_cannot_be_made(state: Path) -> None:
-    """Where something is in the way of the secret, that is reported."""
+    """A secret that cannot be created is reported."""
     state.mkdir()
     (state / "secret").mkdir()
     with pytest.raises(CannotRecord, match="cannot be used"):
@@ -615,7 +615,7 @@ def test_a_secret_that_cannot_be_made(state: Path) -> None:
 
 
 def test_entries_are_listed_and_filtered() -> None:
-    """By the names a person tries first."""
+    """`list` accepts the filter names that users try first."""
     from workbench.client.session import connect
 
     api = connect(seed=1)
@@ -640,7 +640,7 @@ def test_entries_are_listed_and_filtered() -> None:
     ],
 )
 def test_an_entry_says_what_is_changed_in_a_dispute(changes: dict[str, Any], said: str) -> None:
-    """The line of the journal names what the request holds, and nothing else."""
+    """The description of a dispute update names exactly the changed members."""
     service = Service(httpx.Response(204))
     client = client_on(service)
     client.update_dispute(dispute_id=CARD, **changes)

@@ -1,4 +1,4 @@
-"""A key that a function fetches: asked again after a 401, once, and by age; and how often reads are sent again."""
+"""A function's key is fetched again once after a 401, and when it is old. Reads are retried as configured."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ NEW = "new-key-0123456789"
 
 
 class Vault:
-    """Hands out keys, the last one again and again, and counts how often it was asked."""
+    """Returns listed keys, repeats the last one, and counts the calls."""
 
     def __init__(self, *values: Any) -> None:
         self.values, self.asked = list(values), 0
@@ -40,7 +40,7 @@ class Vault:
 
 
 def accepting(*accepted: str) -> Service:
-    """Return a service that answers 401 to other keys, and repeats the key that it got."""
+    """Return a service that answers other keys with 401, and repeats the key that it received."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         key = request.headers["api-key"]
@@ -53,7 +53,7 @@ def accepting(*accepted: str) -> Service:
 
 @pytest.fixture(params=["client", "async client"])
 def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Return what calls an operation, and returns the client and its answer or error."""
+    """Return a function that calls an operation, and returns the client and its answer or error."""
 
     def made(service: Service, vault: Any, name: str = "list_contracts", **arguments: Any) -> tuple[Any, Any]:
         options = {"base_url": URL, "api_key": vault, "clock": FakeClock(), "transport": httpx.MockTransport(service)}
@@ -69,7 +69,7 @@ def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
 
 def test_a_401_asks_for_the_key_again(call: Callable[..., Any]) -> None:
-    """A read is sent again with the new key, and answered."""
+    """After a 401 a read is sent again with the new key."""
     vault, service = Vault(KEY, NEW), accepting(NEW)
     api, answer = call(service, vault)
 
@@ -78,7 +78,7 @@ def test_a_401_asks_for_the_key_again(call: Callable[..., Any]) -> None:
 
 
 def test_a_call_with_an_effect_too(call: Callable[..., Any]) -> None:
-    """A 401 says that nothing was carried out: the call is sent again, and the journal has one call that is done."""
+    """A 401 proves that nothing was carried out, so a call with an effect is sent again, as one entry that is done."""
     service = accepting(NEW)
     api, answer = call(service, Vault(KEY, NEW), "simulate_authorization", **PURCHASE)
 
@@ -88,7 +88,7 @@ def test_a_call_with_an_effect_too(call: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("values, sent", [((KEY,), 1), ((KEY, NEW), 2)], ids=["the same key", "another wrong key"])
 def test_once(call: Callable[..., Any], values: tuple[str, ...], sent: int) -> None:
-    """The function is asked once; the same key is not sent again, and neither key is in the error."""
+    """The function is called once, an unchanged key is not sent again, and no key is in the error."""
     vault, service = Vault(*values), accepting("right-key-0123456789")
     api, error = call(service, vault, "simulate_authorization", **PURCHASE)
 
@@ -103,7 +103,7 @@ def test_once(call: Callable[..., Any], values: tuple[str, ...], sent: int) -> N
 def test_what_cannot_be_fetched_leaves_the_key(
     failure: Any, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The refusal is raised, and the log says why there is no other key, without its text."""
+    """If no key can be fetched, the refusal is raised, and the log states the reason without private text."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     keys.pin(Key(NEW).fingerprint, "api.example.org", "production")
     vault = Vault(KEY, failure)
@@ -127,7 +127,7 @@ def test_by_age(call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_young_key_stays(call: Callable[..., Any]) -> None:
-    """The function is not asked for each call."""
+    """The function is not called for each call of an operation."""
     vault = Vault(KEY)
     call(accepting(KEY), vault)
 
@@ -135,7 +135,7 @@ def test_a_young_key_stays(call: Callable[..., Any]) -> None:
 
 
 def test_threads_ask_once() -> None:
-    """Of several threads whose calls meet a 401 one asks, and all send the new key."""
+    """If several threads get a 401, one of them fetches the key, and all send the new key."""
     vault, service, meeting = Vault(KEY, NEW), accepting(NEW), threading.Barrier(4)
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -152,7 +152,7 @@ def test_threads_ask_once() -> None:
 
 
 def test_a_function_with_a_sandbox_that_is_served_here() -> None:
-    """An embedded sandbox takes the key that the function returns after a 401."""
+    """An embedded sandbox accepts the key that the function returns after a 401."""
     sandbox = wb.Sandbox()
     vault = Vault("unknown-key-0123456", sandbox.full_key)
     api = wb.Client(base_url=sandbox.base_url, api_key=vault, transport=sandbox.transport())
@@ -163,7 +163,7 @@ def test_a_function_with_a_sandbox_that_is_served_here() -> None:
 
 @pytest.fixture
 def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file that a profile's command prints."""
+    """Return a file that the profile's command prints."""
     secret = tmp_path / "key"
     secret.write_text(KEY)
     program = f"import pathlib; print(pathlib.Path({str(secret)!r}).read_text())"
@@ -176,7 +176,7 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_command_of_a_profile_is_run_again(profile: Path) -> None:
-    """A key that was replaced in the vault is fetched by `key_command` after a 401."""
+    """After a 401 `key_command` fetches a key that was replaced in the vault."""
     key = client_settings(open_profile("acme"))["api_key"]
     profile.write_text(NEW)
 
@@ -184,7 +184,7 @@ def test_the_command_of_a_profile_is_run_again(profile: Path) -> None:
 
 
 def test_no_key_of_another_host_replaces_it(profile: Path) -> None:
-    """The new key is compared with the host that it was used with, as the first one was."""
+    """A new key is refused if it was used with another host."""
     key = client_settings(open_profile("acme"))["api_key"]
     keys.pin(Key(NEW).fingerprint, "api.example.org", "production")
     profile.write_text(NEW)
@@ -197,7 +197,7 @@ def test_no_key_of_another_host_replaces_it(profile: Path) -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 4])
 def test_retries_of_reads(retries: int) -> None:
-    """`http={"retries": n}` sends a read n times again; a call with an effect never."""
+    """`http={"retries": n}` retries a read n times, and never a call with an effect."""
     service = Service(httpx.ReadTimeout(""))
     with pytest.raises(NoAnswer):
         client_on(service, http={"retries": retries}).list_contracts()
@@ -209,6 +209,6 @@ def test_retries_of_reads(retries: int) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1.5, "3", True])
 def test_odd_numbers_of_retries_are_refused(value: Any) -> None:
-    """The number of retries is a whole number of 0 or more."""
+    """The number of retries must be a whole number of 0 or more."""
     with pytest.raises(UsageError, match=r"http\.retries"):
         client_on(Service([]), http={"retries": value})

@@ -1,4 +1,4 @@
-"""A client killed at random moments: what it sent is in its journal once, and nothing is called done that is not."""
+"""A client is killed at random moments. Its journal has each sent call once, and no call is wrongly called done."""
 
 import json
 import os
@@ -17,13 +17,13 @@ KILLS_OF_A_FILE = 20
 
 
 def effects(ledger: Path) -> Counter[str]:
-    """Return how often each update had its effect."""
+    """Return the number of effects of each update."""
     found = ledger.read_text().splitlines() if ledger.exists() else []
     return Counter(json.loads(line)["externalId"] for line in found)
 
 
 def kill_one(folder: Path, kind: str, name: str, chance: random.Random) -> None:
-    """Let a process work, and kill it: while it starts, or after some more effects."""
+    """Start a process and kill it, while it starts or after some more effects."""
     journal, ledger = folder / "journal.db", folder / "ledger"
     before = len(effects(ledger))
     receiver, sender = PROCESSES.Pipe(duplex=False)
@@ -45,7 +45,7 @@ def kill_one(folder: Path, kind: str, name: str, chance: random.Random) -> None:
 
 
 def resolve(folder: Path) -> int:
-    """Compare journal and effects, and resolve what is unknown: by looking, or by sending again what is not there."""
+    """Compare journal and effects, and resolve unknown calls by their effect or by a resend."""
     seen = effects(folder / "ledger")
     api = Client(**settings(folder / "journal.db", folder / "ledger"))
     journal = api.journal
@@ -77,7 +77,7 @@ def resolve(folder: Path) -> int:
     ],
 )
 def test_a_killed_client(tmp_path: Path, kills: int, seed: int) -> None:
-    """Each effect is there once, with its record; what was in flight is unknown, and can be resolved."""
+    """Each effect happens once and has a record. Calls in flight are unknown and can be resolved."""
     chance = random.Random(seed)
     unknown = sent = 0
     for number in range(kills):

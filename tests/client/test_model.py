@@ -1,4 +1,4 @@
-"""Client, journal and sandbox under faults, held step by step against a model that knows what really happened."""
+"""Client, journal and sandbox under faults, compared at each step with a model that knows the true effects."""
 
 import multiprocessing
 import os
@@ -21,7 +21,7 @@ STEPS = 50
 
 
 class Model:
-    """Calls with and without faults, resolutions and resends; the model keeps each call's true effect."""
+    """Calls with and without faults, resolutions and resends. The model stores each call's true effect."""
 
     def __init__(self) -> None:
         self.rig = Rig()
@@ -36,7 +36,7 @@ class Model:
         return self.entries
 
     def _note(self, effects: int, name: str, arguments: dict[str, Any]) -> Any:
-        """Take down what a call added to the journal, which is its last entry; its helpers' calls are done."""
+        """Store the new journal entries. The last one is this call's; earlier ones are helper calls, which are done."""
         made = [entry for entry in self._read() if entry.id not in self.truth]
         for entry in made[:-1]:
             self.truth[entry.id], self.ends[entry.id] = 1, Outcome.DONE
@@ -69,7 +69,7 @@ class Model:
         try:
             self.rig.client.list_contracts()
         except (WorkbenchError, KeyboardInterrupt) as error:
-            assert not isinstance(error, AssertionError)  # noqa: PT017 - any error of ours is right
+            assert not isinstance(error, AssertionError)  # noqa: PT017 - any error of this package is accepted
         self.rig.network.fault = None
         self._read()
 
@@ -85,7 +85,7 @@ class Model:
             self.rig.client.journal.resend(attempt, OPERATIONS[name].request(**arguments), accept_double=True)
         except WorkbenchError as error:
             settled = False
-            assert str(error)  # noqa: PT017 - refused, as a deletion of what is gone elsewhere would be
+            assert str(error)  # noqa: PT017 - a refusal, for example of a second deletion
         else:
             settled = True
         self._note(self.rig.network.effects - made, name, arguments)
@@ -93,7 +93,7 @@ class Model:
             del self.lost[attempt]
 
     def check(self) -> None:
-        """Nothing is lost or doubled, unknown is what cannot be determined, and the sandbox has what was carried out."""
+        """Check that no effect is lost or doubled, and that journal, outcomes and sandbox agree with the model."""
         entries = {entry.id: entry for entry in self.entries}
 
         assert set(entries) == set(self.truth)
@@ -117,7 +117,7 @@ class Model:
 
 
 class Life(RuleBasedStateMachine):
-    """The model under steps that are made smaller where they fail."""
+    """The model under random steps, which are reduced if they fail."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("lives", [pytest.param(10, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.soak)])
 def test_lives(lives: int) -> None:
-    """In lives of fifty steps the journal, the caller and the sandbox never disagree."""
+    """In lives of fifty steps, journal, caller and sandbox never disagree."""
     case = Life.TestCase
     case.settings = settings(
         max_examples=lives, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)
@@ -157,7 +157,7 @@ def test_lives(lives: int) -> None:
 
 
 def _live(seed: str) -> float:
-    """Live once, without what makes steps smaller, and return the processor time: a life of a seed is always the same."""
+    """Run the life of a seed without reducing failed steps, and return the processor time. A seed repeats its life."""
     began = time.process_time()
     chance, model, faults = random.Random(seed), Model(), sorted(FAULTS)
     for number in range(STEPS):
@@ -182,7 +182,7 @@ def _live(seed: str) -> float:
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_a_million_steps() -> None:
-    """Twenty thousand lives of fifty steps in two processes; `LIVES` chooses others, as `0:5000`."""
+    """Run 20,000 lives of fifty steps in two processes. `LIVES` selects other lives, such as `0:5000`."""
     first, last = map(int, os.environ.get("LIVES", "0:20000").split(":"))
     with ProcessPoolExecutor(2, multiprocessing.get_context("forkserver")) as pool:
         seconds = sum(pool.map(_live, [f"life {number}" for number in range(first, last)], chunksize=20))

@@ -1,4 +1,4 @@
-"""Real sockets: servers that answer late, answer byte by byte, break off, point elsewhere or send bombs, on this machine only."""
+"""Real sockets on this machine: servers that answer late, slowly or partly, redirect, or send decompression bombs."""
 
 import asyncio
 import contextlib
@@ -39,11 +39,11 @@ from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.effects import Outcome
 
 Script = Callable[[socket.socket, bytes], bool]
-"""Answers one request on a connection; gives whether the connection stays open."""
+"""Function that answers one request on a connection, and returns whether the connection stays open."""
 
 
 class RawServer:
-    """A server of a few lines that does what its script says, and counts what it was sent."""
+    """A small server that follows a script, and counts connections and requests."""
 
     def __init__(self, script: Script, context: ssl.SSLContext | None = None) -> None:
         self.script = script
@@ -138,7 +138,7 @@ def resetting(connection: socket.socket, _: bytes) -> bool:
 
 
 class _Silence:
-    """Takes a request and says nothing until the server stops."""
+    """Accepts a request and sends nothing until the server stops."""
 
     def __init__(self) -> None:
         self.server: RawServer | None = None
@@ -159,7 +159,7 @@ def silent() -> Iterator[RawServer]:
 
 @contextlib.contextmanager
 def dripping(head: bytes) -> Iterator[RawServer]:
-    """Send the head at once, then a byte every so often, for ever."""
+    """Send the head immediately, then single bytes at intervals, indefinitely."""
     silence = _Silence()
 
     def slow_bytes(connection: socket.socket, _: bytes) -> bool:
@@ -175,13 +175,13 @@ def dripping(head: bytes) -> Iterator[RawServer]:
 
 
 class Caller:
-    """One of the two clients, called the same way."""
+    """The synchronous or the asynchronous client, called in the same way."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
 
     def __call__(self, url: str, name: str, arguments: dict[str, Any] | None = None, **more: Any) -> Any:
-        """Call once, and give the answer or the error, and the client."""
+        """Call once, and return the answer or error, and the client."""
         settings = {"base_url": url, "api_key": KEY, "clock": FakeClock(), **more}
         if self.kind is Client:
             with Client(**settings) as client:
@@ -191,7 +191,7 @@ class Caller:
             async with AsyncClient(**settings) as client:
                 try:
                     return await getattr(client, name)(**(arguments or {})), client
-                except Exception as error:  # noqa: BLE001 - handed to the test
+                except Exception as error:  # noqa: BLE001 - returned to the test
                     return error, client
 
         return asyncio.run(whole())
@@ -200,7 +200,7 @@ class Caller:
     def _tried(work: Callable[[], Any]) -> Any:
         try:
             return work()
-        except Exception as error:  # noqa: BLE001 - handed to the test
+        except Exception as error:  # noqa: BLE001 - returned to the test
             return error
 
 
@@ -214,7 +214,7 @@ def ends(client: Any) -> list[Outcome]:
 
 
 def test_an_answer_comes_over_a_socket(call: Caller) -> None:
-    """The complete path works over HTTP, with the key in its header and nothing of it in the URL."""
+    """The complete client works over HTTP, with the key only in its header and not in the URL."""
     with RawServer(answering(AUTHORIZED)) as server:
         result, client = call(server.url, "simulate_authorization", PURCHASE)
 
@@ -226,7 +226,7 @@ def test_an_answer_comes_over_a_socket(call: Caller) -> None:
 
 @pytest.mark.slow
 def test_a_late_answer_leaves_the_end_unknown(call: Caller) -> None:
-    """The service may have acted and answers too late: sent once, end unknown."""
+    """If the answer is late, the call is sent once and its outcome is unknown."""
     with silent() as server:
         result, client = call(server.url, "simulate_authorization", PURCHASE, timeout=2)
 
@@ -237,7 +237,7 @@ def test_a_late_answer_leaves_the_end_unknown(call: Caller) -> None:
 
 
 def test_a_closed_port_is_not_sent(call: Caller) -> None:
-    """Where nobody listens, nothing left this machine; it is tried three times."""
+    """If no server listens, the call is tried three times and is not sent."""
     port = free_port()
     clock = FakeClock()
     result, client = call(f"http://127.0.0.1:{port}", "simulate_authorization", PURCHASE, clock=clock)
@@ -249,7 +249,7 @@ def test_a_closed_port_is_not_sent(call: Caller) -> None:
 
 @pytest.mark.parametrize("script", [closing(), closing(b"HTTP/1."), resetting], ids=["closed", "cut", "reset"])
 def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Script) -> None:
-    """A connection that ends before a whole status: an effect is unknown after one send, a read is tried again."""
+    """If the connection ends before the status, an effect is unknown after one attempt, and a read is retried."""
     with RawServer(script) as server:
         result, client = call(server.url, "simulate_authorization", PURCHASE)
         written = len(server.requests)
@@ -262,7 +262,7 @@ def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Scr
 
 
 def test_a_kept_connection_that_ends(call: Caller) -> None:
-    """A kept connection that is closed just as it is used again: a read uses a fresh one."""
+    """If an idle connection closes as it is reused, a read uses a new one."""
     seen = []
 
     def script(connection: socket.socket, request: bytes) -> bool:
@@ -280,7 +280,7 @@ def test_a_kept_connection_that_ends(call: Caller) -> None:
 
 
 def test_a_cut_success_is_done(call: Caller) -> None:
-    """A whole status and a cut body: an effect is done and its result unreadable; a read is tried again."""
+    """After a success with a cut body, an effect is done with an unreadable result, and a read is retried."""
     cut = answer(AUTHORIZED)[:-9]
     with RawServer(closing(cut)) as server:
         result, client = call(server.url, "simulate_authorization", PURCHASE)
@@ -301,7 +301,7 @@ def test_a_cut_success_is_done(call: Caller) -> None:
     ids=["head", "body"],
 )  # fmt: skip
 def test_slow_servers_meet_the_deadline(call: Caller, head: bytes, error: type[Exception], end: Outcome) -> None:
-    """A byte now and then does not keep a call alive beyond its deadline."""
+    """A call ends at its deadline even if single bytes keep arriving."""
     with dripping(head) as server:
         begun = time.monotonic()
         result, client = call(server.url, "simulate_authorization", PURCHASE, timeout=2)
@@ -325,7 +325,7 @@ def test_the_key_never_goes_elsewhere(call: Caller, status: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [20_000_000, 200_000_000])
 def test_bombs_are_not_unpacked(call: Caller, size: int) -> None:
-    """A packed answer of 200 MB ends at the cap, and memory does not follow it."""
+    """A compressed answer of 200 MB stops at the size limit, and memory does not grow with it."""
     packed = gzip.compress(bytes(size), 9)
     with RawServer(answering(packed, "200 OK", "Content-Encoding: gzip")) as server:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -337,7 +337,7 @@ def test_bombs_are_not_unpacked(call: Caller, size: int) -> None:
 
 
 def packings(content: bytes) -> dict[str, tuple[str, bytes]]:
-    """Return a content as servers pack it: the encoding that they name, and the bytes."""
+    """Return a content in the encodings that servers use, each with the encoding's name."""
     half = len(content) // 2
     members = gzip.compress(content[:half]) + gzip.compress(content[half:])
     raw = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -354,7 +354,7 @@ def packings(content: bytes) -> dict[str, tuple[str, bytes]]:
 
 @pytest.mark.parametrize("packing", packings(b""))
 def test_packed_answers_are_read(call: Caller, packing: str) -> None:
-    """An answer may be packed."""
+    """Compressed answers are read."""
     encoding, packed = packings(b"[ ]")[packing]
     with RawServer(answering(packed, "200 OK", f"Content-Encoding: {encoding}")) as server:
         result, _ = call(server.url, "list_contracts")
@@ -365,7 +365,7 @@ def test_packed_answers_are_read(call: Caller, packing: str) -> None:
 @each("size", [1, 2, 3, 7, 1000])
 @each("packing", packings(b""))
 def test_packed_answers_are_read_in_any_pieces(packing: str, size: int, sample: Callable[[str], bytes]) -> None:
-    """However the bytes are cut on their way."""
+    """Compressed answers are read in chunks of any size."""
     content = sample("list_contracts.200")
     encoding, packed = packings(content)[packing]
     pieces = (packed[start : start + size] for start in range(0, len(packed), size))
@@ -378,7 +378,7 @@ def test_packed_answers_are_read_in_any_pieces(packing: str, size: int, sample: 
 
 
 def test_wrongly_packed_answers_are_unreadable(call: Caller) -> None:
-    """What is not what its encoding says ends in words of ours."""
+    """A body that does not match its encoding raises an error of this package."""
     with RawServer(answering(b"not gzip", "200 OK", "Content-Encoding: gzip")) as server:
         result, client = call(server.url, "simulate_authorization", PURCHASE)
 
@@ -402,7 +402,7 @@ def _user(i: int) -> str:
 
 @pytest.mark.slow
 def test_each_thread_gets_its_own_answer() -> None:
-    """Sixty-four threads on one client each get the answer to their own call."""
+    """Of 64 threads on one client, each gets the answer to its own call."""
     with RawServer(_echo) as server, Client(base_url=server.url, api_key=KEY) as client, ThreadPoolExecutor(64) as pool:
         found = list(pool.map(lambda i: client.update_user(user_id=_user(i), first_name="A").id, range(256)))
 
@@ -434,7 +434,7 @@ def test_a_forked_process_opens_its_own_connections() -> None:
 
 
 def test_the_plain_client_works_inside_a_loop() -> None:
-    """The client that answers at once works where a loop runs already, as in every notebook."""
+    """The synchronous client works while an event loop is running, as in every notebook."""
 
     async def cell(url: str) -> Any:
         with Client(base_url=url, api_key=KEY) as client:
@@ -445,7 +445,7 @@ def test_the_plain_client_works_inside_a_loop() -> None:
 
 
 def test_an_awaited_client_may_meet_several_loops() -> None:
-    """One AsyncClient answers in loop after loop."""
+    """One AsyncClient works in several event loops, one after another."""
     with RawServer(answering([])) as server:
         client = AsyncClient(base_url=server.url, api_key=KEY)
 
@@ -458,7 +458,7 @@ def test_an_awaited_client_may_meet_several_loops() -> None:
 
 
 def test_a_canceled_call_is_unknown() -> None:
-    """A task that is canceled while its call is in flight leaves an unknown end."""
+    """A task that is canceled while its call is in flight leaves an unknown outcome."""
 
     async def whole(url: str, server: RawServer) -> Any:
         async with AsyncClient(base_url=url, api_key=KEY) as client:
@@ -474,7 +474,7 @@ def test_a_canceled_call_is_unknown() -> None:
 
 
 def test_an_interrupt_before_the_first_byte_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt while connecting leaves a call that never left, and that is known."""
+    """A call that is interrupted while connecting is recorded as not sent."""
 
     def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
@@ -504,7 +504,7 @@ def _tls(authority: trustme.CA, name: str, **more: Any) -> ssl.SSLContext:
 
 @pytest.mark.slow
 def test_own_certificates_are_trusted_where_said(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
-    """A service with a certificate of a private authority is reached with `ca_file`."""
+    """`ca_file` trusts a service whose certificate comes from a private authority."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with RawServer(answering([]), _tls(authority, "127.0.0.1")) as server:
         result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem")
@@ -515,7 +515,7 @@ def test_own_certificates_are_trusted_where_said(call: Caller, authority: trustm
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["unknown authority", "other name", "expired"])
 def test_certificates_are_always_checked(call: Caller, authority: trustme.CA, tmp_path: Path, case: str) -> None:
-    """A certificate that does not fit ends the call before anything is sent; no setting turns that off."""
+    """An invalid certificate ends the call before anything is sent, and no setting turns this off."""
     from datetime import UTC, datetime
 
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
@@ -533,7 +533,7 @@ def test_certificates_are_always_checked(call: Caller, authority: trustme.CA, tm
 
 @pytest.fixture
 def mutual(authority: trustme.CA) -> ssl.SSLContext:
-    """Return the side of a server that asks for a certificate of its authority."""
+    """Return the TLS context of a server that requires a client certificate of its authority."""
     context = _tls(authority, "127.0.0.1")
     context.verify_mode = ssl.CERT_REQUIRED
     authority.configure_trust(context)
@@ -545,7 +545,7 @@ def mutual(authority: trustme.CA) -> ssl.SSLContext:
 def test_a_certificate_of_the_client(
     call: Caller, authority: trustme.CA, mutual: ssl.SSLContext, tmp_path: Path, files: str
 ) -> None:
-    """A service that asks for a certificate of its clients gets the one that is named, in two files or in one."""
+    """A service that requires a client certificate gets the configured one, from one file or two."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     issued = authority.issue_cert("client.example.com")
     issued.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
@@ -563,7 +563,7 @@ def test_a_certificate_of_the_client(
 def test_without_a_certificate_of_the_client(
     call: Caller, authority: trustme.CA, mutual: ssl.SSLContext, tmp_path: Path
 ) -> None:
-    """Without one that service refuses, and nothing reaches it."""
+    """Without a client certificate the service refuses the connection, and no request reaches it."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with RawServer(answering([]), mutual) as server:
         result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem", http={"retries": 0})
@@ -575,7 +575,7 @@ def test_without_a_certificate_of_the_client(
 def test_an_alert_while_the_answer_is_awaited(
     call: Caller, authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """TLS 1.3 refuses a client after the handshake: in any step of the connection the call ends as unanswered."""
+    """TLS 1.3 may refuse a client after the handshake. In any step the call then ends without an answer."""
 
     def alert(*_: Any, **__: Any) -> bytes:
         raise ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] certificate required")
@@ -591,7 +591,7 @@ def test_an_alert_while_the_answer_is_awaited(
 
 @pytest.mark.slow
 def test_a_certificate_that_cannot_be_loaded(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
-    """A file that holds no certificate, or an encrypted key, is refused before anything is sent, and nobody is asked."""
+    """A file without a certificate, or with an encrypted key, is refused before anything is sent, without a prompt."""
     from cryptography.hazmat.primitives import serialization
 
     issued = authority.issue_cert("client.example.com")
@@ -611,7 +611,7 @@ def test_a_certificate_that_cannot_be_loaded(call: Caller, authority: trustme.CA
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"])
 def test_proxies_of_the_environment_are_not_used(call: Caller, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy in the environment sees nothing."""
+    """A proxy from the environment gets no request."""
     with RawServer(answering([])) as proxy, RawServer(answering([])) as server:
         monkeypatch.setenv(variable, proxy.url)
         result, _ = call(server.url, "list_contracts")
@@ -621,7 +621,7 @@ def test_proxies_of_the_environment_are_not_used(call: Caller, variable: str, mo
 
 
 def test_netrc_is_not_read(call: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A .netrc adds no header."""
+    """A .netrc file adds no header."""
     (tmp_path / ".netrc").write_text("default login somebody password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -632,7 +632,7 @@ def test_netrc_is_not_read(call: Caller, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_key_log_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where TLS keys are written to a file, that is said before the first connection."""
+    """A warning before the first connection says that TLS keys are written to a file."""
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys.log"))
     client = Client(base_url="https://localhost:9", api_key=KEY, clock=FakeClock())
     with pytest.warns(AdviceWarning, match="SSLKEYLOGFILE"), pytest.raises(NotSent):
@@ -640,7 +640,7 @@ def test_a_key_log_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_no_setting_turns_checks_off() -> None:
-    """There is no argument that disables the verification of certificates, nor one that follows redirects."""
+    """No argument disables certificate checks or follows redirects."""
     import inspect
 
     names = set(inspect.signature(Client.__init__).parameters)

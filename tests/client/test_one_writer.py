@@ -1,4 +1,6 @@
-"""What is sent is what is shown: wire, dry run, journal, snippet, recording and an agent's question say the same."""
+"""The sent request equals what is shown: dry run, journal, snippet, recording and an agent's confirmation agree with
+it.
+"""
 
 import json
 import re
@@ -32,7 +34,7 @@ ROWS = list(OPERATIONS.values())
 
 
 def _sent(operation: Operation[..., Any], send: Any) -> tuple[dict[str, Any], dict[str, Any], Any, dict[str, Any]]:
-    """Send a request and return its path parameters, its query or body as sent, the client, and what is recorded."""
+    """Send a request and return its path parameters, its query or body as sent, the client, and the recording."""
     service = Service(httpx.Response(403))
     client = client_on(service, journal=None)
     api = client.allowing(masked_value=True, unusual_text=True, unverified_address=True)
@@ -46,7 +48,7 @@ def _sent(operation: Operation[..., Any], send: Any) -> tuple[dict[str, Any], di
 
 
 def _read(operation: Operation[..., Any], url: str, content: bytes | str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return path parameters, and query or body, of a request as it is sent or shown."""
+    """Return the path parameters, and the query or body, of a request as sent or shown."""
     target = urlsplit(url)
     path = operation.in_path(target.path.removeprefix("/v1")) or {}
     if operation.in_query:
@@ -55,7 +57,7 @@ def _read(operation: Operation[..., Any], url: str, content: bytes | str) -> tup
 
 
 def _open(cls: type[Any], written: dict[str, Any]) -> dict[str, Any]:
-    """Return the members that are not private, nested ones by dotted paths."""
+    """Return the public members, with dotted paths for nested ones."""
     members: dict[str, Any] = {}
     for member in walk.members(cls):
         value = written.get(member.wire)
@@ -87,7 +89,7 @@ def _as_text(written: dict[str, Any]) -> dict[str, str]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_the_wire_is_what_is_shown(operation: Operation[..., Any], data: st.DataObject) -> None:
-    """Of any request: types and spellings are those of the bytes that leave."""
+    """For any request, the shown values have the types and spellings of the sent bytes."""
     request = data.draw(requests(operation))
     assume(operation.name != "update_dispute" or not path_problems(operation, request))
     path, sent, client, recorded = _sent(operation, lambda api: api.send(request))
@@ -123,7 +125,7 @@ def test_the_wire_is_what_is_shown(operation: Operation[..., Any], data: st.Data
 
 
 def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
-    """The member that left as a number: in the body, the journal, the question, the snippet and the recording."""
+    """A chain id is text in the body, journal, confirmation, snippet and recording."""
     request = OPERATIONS["create_user_application"].request(
         persona_share_token="token", ip_address="203.0.113.5", occupation="Engineer", annual_salary="1",
         account_purpose="Everyday", expected_monthly_volume="1", chain_id=84532,
@@ -145,7 +147,7 @@ def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
 
 @each("status", [200, 204, 226, 299, 300, 302, 399, *range(400, 432), 451, 499, 500, 502, 503, 599])
 def test_a_status_proves_the_same_everywhere(status: int) -> None:
-    """In the journal, in an error and in what is made of a recording: 408, redirects and 5xx prove nothing."""
+    """Journal, errors and recordings agree about each status; 408, redirects and 5xx prove nothing."""
     service = Service(httpx.Response(status, json={}))
     client = client_on(service, journal=None)
     error: Exception | None = None

@@ -1,4 +1,4 @@
-"""Options of the connections: proxies, certificates of the environment, limits, hooks."""
+"""Options of the connections: proxies, certificates from the environment, limits and hooks."""
 
 import asyncio
 from typing import Any
@@ -13,7 +13,7 @@ from workbench.client.calls.client import AsyncClient, Client
 
 
 def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of the environment is not ignored in silence; NO_PROXY is respected where the environment is trusted."""
+    """A warning names a proxy variable that is not used. With `trust_env`, NO_PROXY is respected."""
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     with pytest.warns(AdviceWarning, match="HTTPS_PROXY is set but not used"):
         Client(base_url="https://api.example.com", api_key=KEY)
@@ -35,13 +35,13 @@ def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )  # fmt: skip
 def test_wrong_options_are_named(options: Any, words: str) -> None:
-    """Each with its path, before anything is sent."""
+    """Wrong options are named with their paths before anything is sent."""
     with pytest.raises(UsageError, match=words):
         Client(base_url="https://api.example.com", api_key=KEY, http=options)
 
 
 def test_hooks_see_requests_and_responses() -> None:
-    """A hook may add headers, and sees no key; another sees the status and headers of each answer."""
+    """A request hook may add headers and sees no key. A response hook sees status and headers."""
     seen: list[httpx.Request] = []
     statuses: list[int] = []
     keys: list[bool] = []
@@ -65,7 +65,7 @@ def test_hooks_see_requests_and_responses() -> None:
 
 
 def test_answers_can_be_collected_as_they_came() -> None:
-    """Status, headers, request id and body of each answer in the block, retries included; their repr shows no body."""
+    """A block collects status, headers, request id and body of each response, retries included. Reprs show no body."""
     answers = iter([httpx.Response(503), httpx.Response(200, json=[], headers={"X-Request-Id": "r-7"})])
     other = Client(
         base_url="https://api.example.com",
@@ -86,7 +86,7 @@ def test_answers_can_be_collected_as_they_came() -> None:
 
 
 def test_each_try_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """With operation, status, time, try, attempt and request id, and nothing private."""
+    """Each attempt is logged with operation, status, time, number and request id, without private values."""
     answers = iter([httpx.ConnectError("x"), httpx.Response(200, json={"id": "x"}, headers={"x-request-id": "r-8"})])
 
     def answer(_: httpx.Request) -> httpx.Response:
@@ -113,7 +113,7 @@ def test_each_try_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_each_try_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a program traces by OpenTelemetry, each try is a span below its own, without anything private."""
+    """With OpenTelemetry each attempt is a span below the program's span, without private values."""
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -140,7 +140,7 @@ def test_each_try_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hooks_of_the_asynchronous_client_see_responses() -> None:
-    """As those of the other client do."""
+    """Response hooks also work with the asynchronous client."""
     statuses: list[int] = []
 
     async def call() -> object:

@@ -1,4 +1,4 @@
-"""A private key or a seed phrase in a request is refused, in whichever member it stands; what may be 64 digits is not."""
+"""A private key or seed phrase is refused in every member, except 64 digits in members that may contain a hash."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ SHARED = {
 @each("text", [HEX, "0x" + HEX, PHRASE, f" {PHRASE} "], ids=["hex", "0x", "phrase", "blanks"])
 @each("check", [True, False], ids=["checked", "unchecked"])
 def test_a_private_key_is_not_sent(text: str, check: bool) -> None:
-    """Nothing leaves, nothing is recorded, and the error names the member alone."""
+    """Nothing is sent or recorded, and the error names only the member."""
     service = Service({})
     api = client_on(service, check=check)
     with pytest.raises(wb.InvalidRequest, match="merchant_name looks like a private key") as caught:
@@ -34,7 +34,7 @@ def test_a_private_key_is_not_sent(text: str, check: bool) -> None:
 
 
 def test_a_private_key_inside_is_named_by_its_path() -> None:
-    """One that stands in a nested record is named with its whole path, and once."""
+    """A private key in a nested record is reported once, with its complete path."""
     account = {**ACCOUNT["external_fiat_account"], "bank_name": "0x" + HEX}
     with pytest.raises(wb.InvalidRequest) as caught:
         client_on(Service({})).create_payment_account(user_id=CARD, type=ACCOUNT["type"], external_fiat_account=account)
@@ -48,7 +48,7 @@ def test_a_private_key_inside_is_named_by_its_path() -> None:
     ids=["external id", "sumsub", "persona"],
 )
 def test_a_hash_is_sent_where_it_may_be_one(given: dict[str, Any]) -> None:
-    """An external id may be a hash, and a token of somebody else's may look like one."""
+    """An external id may be a hash, and another party's token may look like one."""
     service = Service({"id": CARD})
     client_on(service).create_user_application(**given)
 
@@ -56,13 +56,13 @@ def test_a_hash_is_sent_where_it_may_be_one(given: dict[str, Any]) -> None:
 
 
 def test_a_seed_phrase_is_refused_there_too() -> None:
-    """Words are no hash."""
+    """A seed phrase is refused in members that accept hashes."""
     with pytest.raises(wb.InvalidRequest, match="external_id looks like a private key"):
         client_on(Service({})).create_user_application(**{**PERSON, "external_id": PHRASE})
 
 
 def test_a_row_with_a_private_key_stops_the_plan(tmp_path: Path) -> None:
-    """A bulk run names it before anything is sent."""
+    """A bulk run names the row and member before anything is sent."""
     service = Service({})
     with pytest.raises(wb.bulk.InvalidRows, match="row 2, merchant_name looks like a private key") as caught:
         wb.bulk.run(
@@ -78,7 +78,7 @@ def test_a_row_with_a_private_key_stops_the_plan(tmp_path: Path) -> None:
 
 
 def test_long_words_are_no_key() -> None:
-    """Evidence as people write it is sent."""
+    """Ordinary text evidence is sent."""
     service = Service({})
     words = "The merchant charged me twice for the same order, and has not answered any of my letters since the spring."
     client_on(service).update_dispute(dispute_id=CARD, text_evidence=words)

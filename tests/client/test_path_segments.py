@@ -1,4 +1,4 @@
-"""No argument leaves its segment of the path: for every operation, and for one that has no rule of its own."""
+"""No argument leaves its path segment, in every operation and in an operation whose id has no rule."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ WITH_PATH = {name: row for name, row in OPERATIONS.items() if placeholders(row.p
 
 @record
 class UpdateThing:
-    """An operation of tomorrow: nothing is declared of its ids."""
+    """A future operation whose ids have no rules."""
 
     thing_id: str = about("Thing")
     part_id: str = about("Part of it")
@@ -36,7 +36,7 @@ NEW: Any = attrs.evolve(OPERATIONS["update_dispute"], path="/things/{thingId}/pa
 
 
 def sent_by(name: str, member: str, value: str, *, check: bool) -> list[bytes]:
-    """Return the targets that were sent for one unusual argument."""
+    """Return the request targets that were sent for one unusual argument."""
     sent: list[bytes] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -70,7 +70,7 @@ def test_an_unusual_id_is_not_sent(name: str, member: str, check: bool) -> None:
 @settings(max_examples=300, deadline=None)
 @example(value="..")
 def test_a_new_operation_keeps_ids_in_their_segment(value: str) -> None:
-    """What is accepted is one segment, with or without another decoding."""
+    """An accepted id is one path segment, before and after decoding."""
     request = UpdateThing(thing_id=value, part_id="x")
     if not path_problems(NEW, request):
         target = NEW.target({"thingId": value, "partId": "x"}, {})

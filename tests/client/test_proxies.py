@@ -1,4 +1,4 @@
-"""Proxies as companies have them: any way to write one, in an option or the environment; what one answers is final."""
+"""Proxy addresses in all usual forms, from options or the environment. A proxy's refusal is final."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ SECRET = "s3cret-of-the-proxy"
     ],
 )
 def test_a_proxy_in_any_form(text: str, url: str, auth: tuple[bytes, bytes] | None) -> None:
-    """Without a scheme it is http://; user and password are apart from the address, and not shown."""
+    """Without a scheme, http:// is assumed. User and password are separated from the address, and not shown."""
     proxy = read_proxy(text, "http.proxy")
 
     assert (url, auth) == (proxy.url, proxy.auth)
@@ -61,7 +61,7 @@ WRONG = {
 def test_a_wrong_proxy_is_named_when_the_client_is_made(
     text: str, words: str, of: type[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an option, and in each variable of the environment; nowhere with its user and password."""
+    """A wrong proxy is named as option and as environment variable, without its user and password."""
     with pytest.raises(UsageError, match=words) as caught:
         of(base_url=URL, api_key=KEY, http={"proxy": text})
     assert SECRET not in str(caught.value)
@@ -74,7 +74,7 @@ def test_a_wrong_proxy_is_named_when_the_client_is_made(
 
 
 def test_a_proxy_is_not_shown() -> None:
-    """Neither by the options, nor by a client or what it says of itself."""
+    """Neither options nor clients show the proxy's password."""
     http = {"proxy": f"http://me:{SECRET}@127.0.0.1:9"}
     client = Client(base_url=URL, api_key=KEY, http=http)
 
@@ -83,7 +83,7 @@ def test_a_proxy_is_not_shown() -> None:
 
 @contextmanager
 def answering(status: str) -> Iterator[tuple[str, list[bytes]]]:
-    """A proxy that answers each request with a status, and what it was asked."""
+    """Yield the address of a proxy that answers each request with a status, and the list of its requests."""
     asked: list[bytes] = []
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -126,7 +126,7 @@ def async_call(**how: Any) -> None:
 def test_what_a_proxy_answers_is_named_and_final(
     call: Callable[..., None], how: str, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is asked once, since more of the same locks an account; the service was never reached."""
+    """A refused proxy request is not repeated, because repeats may lock the account, and never reaches the service."""
     monkeypatch.delenv("PYTEST_CURRENT_TEST")  # while this variable is set, the client refuses to send to real hosts
     refused = pytest.raises(NotSent, match=f"the proxy answered {status[:3]}")
     with answering(status) as (proxy, asked), refused as caught:

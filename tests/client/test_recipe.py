@@ -1,4 +1,4 @@
-"""The recipe of docs/api.md that tells how a call ended, under every fault of the sandbox."""
+"""The code in docs/api.md that determines a call's outcome, under every fault of the sandbox."""
 
 import re
 import textwrap
@@ -20,7 +20,7 @@ FAULTS = [
 
 
 def recipe() -> Any:
-    """Return the block of the page, compiled: a function of the session and a purchase that returns nothing or raises."""
+    """Return the page's code as a function of a session and a purchase. It returns nothing or raises an error."""
     text = PAGE.read_text(encoding="utf-8").partition("Know how a call ended")[2]
     block = re.search(r"```python\n(try:\n.*?)```", text, re.DOTALL)
     assert block is not None
@@ -34,14 +34,14 @@ def recipe() -> Any:
 
 
 def refunded(api: Any, transaction: str) -> bool:
-    """Return whether the sandbox has carried out the refund."""
+    """Return whether the sandbox carried out the refund."""
     (record,) = (one for one in api.sandbox.records("transaction") if one["id"] == transaction)
     return bool(record["refunded"])
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: " ".join(map(str, fault.values())))
 def test_each_ending_is_handled_and_the_books_agree(fault: dict[str, Any]) -> None:
-    """No error passes the recipe, and the journal says done where the refund was, refused or not sent where it was not."""
+    """The code handles every error, and the journal's outcome agrees with the sandbox's books."""
     api = wb.connect(timeout=5)
     purchase = api.simulate_authorization(
         card_id=api.sandbox.guide()["cards"]["active"][0], amount=1250, currency="USD", merchant_name="Corner Grocery",

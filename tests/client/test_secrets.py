@@ -1,4 +1,4 @@
-"""Nothing private in what is printed, dumped, logged or raised: planted values are looked for everywhere."""
+"""No private value is printed, dumped, logged or raised. The tests search all output for planted values."""
 
 import asyncio
 import copy
@@ -57,7 +57,7 @@ def leaks(text: str) -> list[str]:
 
 
 DUMPS: dict[str, Callable[[Any], Any]] = {
-    "repr": repr, "str": str, "format": "{}".format, "f-string": lambda x: f"{x!s:>10}", "percent": lambda x: "%s" % (x,),  # noqa: UP031 - one of the ways
+    "repr": repr, "str": str, "format": "{}".format, "f-string": lambda x: f"{x!s:>10}", "percent": lambda x: "%s" % (x,),  # noqa: UP031 - one of the formats
     "vars": lambda x: vars(x), "dir": dir, "copy": copy.copy, "deepcopy": copy.deepcopy, "pprint": pprint.pformat,
     "pickle": pickle.dumps, "json": lambda x: json.dumps(x, default=str), "attrs": attrs.asdict,
     "getmembers": inspect.getmembers, "slots": lambda x: [getattr(x, name, None) for name in getattr(x, "__slots__", ())],
@@ -68,7 +68,7 @@ DUMPS: dict[str, Callable[[Any], Any]] = {
 @each("dump", DUMPS.values(), ids=DUMPS)
 @each("kind", ["key", "client", "async", "session", "view"])
 def test_dumps_never_hold_the_key(dump: Callable[[Any], Any], kind: str) -> None:
-    """However a key or a client is dumped, the key is not in it."""
+    """No dump of a key or client contains the key."""
     made = {
         "key": lambda: Key(KEY),
         "client": lambda: Client(base_url=URL, api_key=KEY),
@@ -78,14 +78,14 @@ def test_dumps_never_hold_the_key(dump: Callable[[Any], Any], kind: str) -> None
     }[kind]()
     try:
         text = repr(dump(made))
-    except Exception as error:  # noqa: BLE001 - refusing to be dumped is right, and its words are looked at
+    except Exception as error:  # noqa: BLE001 - a dump may be refused, and the error is checked too
         text = repr(error)
 
     assert leaks(text) == []
 
 
 def test_a_copy_of_a_key_is_the_key() -> None:
-    """A key is copied as itself, does not change and is not pickled."""
+    """A copy of a key is the same object. A key cannot be changed or pickled."""
     key = Key(KEY)
 
     assert copy.deepcopy({"key": key})["key"] is key
@@ -99,7 +99,7 @@ def test_a_copy_of_a_key_is_the_key() -> None:
 
 
 def test_the_fingerprint_is_what_is_shown() -> None:
-    """A key is shown by the first eight hexadecimal digits of its SHA-256."""
+    """A key is displayed as the first eight hexadecimal digits of its SHA-256."""
     import hashlib
 
     shown = hashlib.sha256(KEY.encode()).hexdigest()[:8]
@@ -116,7 +116,7 @@ def test_the_fingerprint_is_what_is_shown() -> None:
     ids=map(str, range(14)),
 )  # fmt: skip
 def test_keys_that_cannot_be_sent(bad: Any, words: str) -> None:
-    """A key that cannot be sent is refused with where, never with what."""
+    """A key that cannot be sent is refused with the position of the problem, but never quoted."""
     with pytest.raises(UsageError, match=words) as caught:
         Client(base_url=URL, api_key=bad)
     whole = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=False).format())
@@ -128,7 +128,7 @@ def test_keys_that_cannot_be_sent(bad: Any, words: str) -> None:
 
 @given(text=st.text(max_size=30))
 def test_any_text_is_a_key_or_is_refused(text: str) -> None:
-    """A text is either sent as it is, or refused; nothing is cut off it."""
+    """A text is sent unchanged as a key, or refused."""
     problem = key_problem(text)
     if problem is None:
         assert Key(text).header().decode() == text
@@ -141,7 +141,7 @@ def test_any_text_is_a_key_or_is_refused(text: str) -> None:
 
 
 def _frames(error: BaseException) -> list[tuple[types.FrameType, str]]:
-    """Return every frame of an error, of its causes and of its contexts, that is not of this file."""
+    """Return the frames of an error, its causes and contexts, except frames of this file."""
     found, seen, left = [], set(), [error]
     while left:
         one = left.pop()
@@ -158,7 +158,7 @@ def _frames(error: BaseException) -> list[tuple[types.FrameType, str]]:
 
 
 def shown(error: BaseException) -> str:
-    """Return all that a careful debugger could print of an error: text, notes, attributes, chain, locals of each frame."""
+    """Return all that a debugger could print of an error: text, notes, attributes, chain, and locals of each frame."""
     printed = ["".join(traceback.TracebackException.from_exception(error, capture_locals=False).format())]
     chain: list[BaseException | None] = [error, error.__cause__, error.__context__]
     printed += [repr((one, vars(one), one.args)) for one in chain if one is not None]
@@ -189,9 +189,9 @@ FAILURES: dict[str, Any] = {
 
 @pytest.mark.parametrize("answer", FAILURES.values(), ids=FAILURES)
 def test_errors_hold_nothing_private(answer: Any) -> None:
-    """Whatever ends a call, no text, attribute, cause or local of an error shows a planted value."""
+    """No text, attribute, cause or local of a call's error shows a planted value."""
     client = client_on(Service(answer), api_key=KEY)
-    with pytest.raises(BaseException) as caught:  # noqa: PT011 - each kind of end is looked at
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - every kind of error is examined
         client.create_user_application(**PRIVATE)
     text = shown(caught.value)
 
@@ -206,7 +206,7 @@ def test_errors_hold_nothing_private(answer: Any) -> None:
     ids=map(str, range(9)),
 )  # fmt: skip
 def test_refusals_of_ours_hold_nothing_private(wrong: dict[str, Any]) -> None:
-    """What is refused here is named by its path and rule, never by its value."""
+    """A problem names the path and rule of a value, never the value."""
     client = client_on(Service({}), api_key=KEY)
     with pytest.raises(WorkbenchError) as caught:
         client.create_user_application(**{**PRIVATE, **wrong})
@@ -215,7 +215,7 @@ def test_refusals_of_ours_hold_nothing_private(wrong: dict[str, Any]) -> None:
 
 
 def test_a_refusal_that_repeats_what_it_was_sent() -> None:
-    """Where the service's own words repeat the key or a private value, neither text nor journal has it."""
+    """If the service repeats the key or a private value, neither error nor journal contains it."""
     words = (
         f"{PRIVATE['email']} of {PRIVATE['first_name']} at canary-street with {KEY} is known; {PRIVATE['national_id']}"
     )
@@ -229,7 +229,7 @@ def test_a_refusal_that_repeats_what_it_was_sent() -> None:
 
 
 def test_errors_of_the_network_hold_nothing_private() -> None:
-    """A connection that fails on a real socket leaves no key in any frame, cause or context."""
+    """A connection that fails on a real socket leaves no key in a frame, cause or context."""
     port = free_port()
     client = Client(base_url=f"http://127.0.0.1:{port}", api_key=KEY, clock=FakeClock())
     with pytest.raises(wb.NotSent) as caught:
@@ -243,7 +243,7 @@ def test_errors_of_the_network_hold_nothing_private() -> None:
 
 
 def test_records_of_ours_print_masked() -> None:
-    """Requests, answers and entries of the journal print with their private values masked."""
+    """Requests, answers and journal entries print masked private values."""
     client = client_on(
         Service({"id": CARD, "email": "canary-answer@example.com", "unknown": "canary-answer"}), api_key=KEY
     )
@@ -258,7 +258,7 @@ def test_records_of_ours_print_masked() -> None:
 
 
 def test_logs_hold_nothing_private(caplog: pytest.LogCaptureFixture) -> None:
-    """At DEBUG, neither our log nor that of any library has a key, a query or a body."""
+    """At DEBUG, no logger of this package or of a library logs a key, a query or a body."""
 
     def serve(server: socket.socket) -> None:
         for _ in range(2):
@@ -297,7 +297,7 @@ class _Shell:
 
 @pytest.mark.parametrize("cell, expected", [(f"api = Client(api_key='{KEY}')", True), ("api = connect('acme')", False)])
 def test_a_key_in_a_cell_is_reported(cell: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that stands in a notebook's cell is warned of, since it would be saved."""
+    """A key in the source of a notebook cell gives a warning, because it would be saved."""
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: _Shell(cell)))
     if expected:
         with pytest.warns(AdviceWarning, match="is saved with the notebook") as warned:
@@ -308,7 +308,7 @@ def test_a_key_in_a_cell_is_reported(cell: str, expected: bool, monkeypatch: pyt
 
 
 def test_advice_points_at_the_caller() -> None:
-    """A warning of ours names the line that called, not one of ours."""
+    """A warning names the caller's line, not a line of this package."""
     with pytest.warns(AdviceWarning) as warned:
         client_on(Service({"id": CARD})).update_ubo(company_id=CARD, ubo_id=CARD, country_of_issue="us")
 
@@ -316,7 +316,7 @@ def test_advice_points_at_the_caller() -> None:
 
 
 def test_a_number_that_is_a_private_value_is_masked_too() -> None:
-    """As in a text; other numbers stay."""
+    """A number that equals a private value is masked, and other numbers are not."""
     request = change(example(CreateUserApplication), national_id="900123456")
     cleaned = Cleaner(OPERATIONS["create_user_application"], request, lambda: b"key")(
         {"message": "no 900123456", "code": 900123456, "count": 5}

@@ -1,4 +1,4 @@
-"""Profiles, keys and pins: read strictly, with all that is wrong; keys never from a file."""
+"""Profiles are read strictly, with all problems in one error. Keys are bound to hosts and never read from a file."""
 
 import json
 import os
@@ -30,7 +30,7 @@ TYPES = key_sources.can_prompt
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of the test's own, without a keyring and without somebody who types."""
+    """Use a configuration and state folder of the test, without a keyring and without a person at the prompt."""
     for name in [name for name in os.environ if name.startswith("WORKBENCH_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
@@ -62,7 +62,7 @@ environment = "production"
 
 
 def test_a_profile_becomes_a_session(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session on a profile has its host, environment, names, limits and a journal on disk."""
+    """A session has the host, environment, names and limits of its profile, and a journal file."""
     write(home, GOOD)
     monkeypatch.setenv("WORKBENCH_ACME_TEST_API_KEY", KEY)
     api = wb.connect("acme-test")
@@ -76,7 +76,7 @@ def test_a_profile_becomes_a_session(home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_events_of_a_profile_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The inbox of a profile is a file, and takes deliveries signed with the API key, or with a key of its own."""
+    """The inbox of a profile is a file, and accepts deliveries signed with the API key or a separate key."""
     write(home, GOOD)
     first, second = wb.events.sample("user.updated", KEY), wb.events.sample("user.updated", "signing-key")
     api = wb.connect("acme-test", api_key=lambda: KEY)
@@ -94,7 +94,7 @@ def test_events_of_a_profile_are_kept(home: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_production_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session for production says so, and that it is not armed."""
+    """A session for production shows its environment, and that it is not armed."""
     write(home, GOOD)
     monkeypatch.setenv("WORKBENCH_ACME_API_KEY", KEY)
 
@@ -103,7 +103,7 @@ def test_production_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_profile_may_be_a_sandbox(home: Path) -> None:
-    """A profile without a base URL is a sandbox of its own, with its settings."""
+    """A profile without a base URL opens an embedded sandbox with the profile's settings."""
     write(home, '[profiles.lesson]\nsandbox = { seed = 7, behavior = "observed", review_seconds = 5 }\n')
     api = wb.connect("lesson")
 
@@ -112,7 +112,7 @@ def test_a_profile_may_be_a_sandbox(home: Path) -> None:
 
 
 def test_variables_alone_are_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a file, variables say all that is needed."""
+    """Without a file, environment variables can define a profile."""
     monkeypatch.setenv("WORKBENCH_BASE_URL", "https://api.example.com")
     monkeypatch.setenv("WORKBENCH_ENVIRONMENT", "production")
     monkeypatch.setenv("WORKBENCH_API_KEY", KEY)
@@ -122,7 +122,7 @@ def test_variables_alone_are_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_profile_may_be_named_by_a_variable(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """WORKBENCH_PROFILE names the profile where nothing else does."""
+    """WORKBENCH_PROFILE names the profile if no argument does."""
     write(home, GOOD)
     monkeypatch.setenv("WORKBENCH_PROFILE", "acme")
 
@@ -147,7 +147,7 @@ limits = { amount = 1.5, reads_per_second = 0, recipients = "me", speed = 1 }
 
 
 def test_everything_wrong_is_listed(home: Path) -> None:
-    """A profile with many faults names each with its path, and shows no value of it."""
+    """An invalid profile gives one error that names every problem with its path, and shows no value."""
     path = write(home, WRONG)
     path.chmod(0o644)
     with pytest.raises(InvalidProfile) as caught:
@@ -174,7 +174,7 @@ def test_everything_wrong_is_listed(home: Path) -> None:
     ids=map(str, range(7)),
 )  # fmt: skip
 def test_invalid_files(home: Path, text: str, words: str) -> None:
-    """A file that cannot be read as profiles says why."""
+    """A file that cannot be read as profiles gives an error with the reason."""
     write(home, text)
     with pytest.raises(InvalidProfile, match=words):
         open_profile("x")
@@ -182,7 +182,7 @@ def test_invalid_files(home: Path, text: str, words: str) -> None:
 
 @pytest.mark.parametrize("name", ["../x", "a b", "", "x" * 65, "a\n"])
 def test_invalid_profile_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that is none is refused, and never becomes a path."""
+    """An invalid profile name is refused, and never becomes part of a path."""
     monkeypatch.setenv("WORKBENCH_PROFILE", "..")
     with pytest.raises(InvalidProfile, match="profile"):
         open_profile(name)
@@ -192,7 +192,7 @@ def test_invalid_profile_names(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_keys_are_looked_for_in_order(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The profile's own variable comes first, then the general one, then the keyring, then a prompt."""
+    """A key is searched in the profile's variable, the general variable, the keyring and then a prompt."""
     write(home, GOOD)
     profile = open_profile("acme-test")
     asked: list[str] = []
@@ -225,7 +225,7 @@ COMMANDS = {
 def test_a_command_prints_the_key(
     command: list[str], problem: str | None, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A profile names a program that prints the key: without a shell, with a time limit, and nothing of it is shown."""
+    """A command prints the key. It runs without a shell and with a time limit, and its output is never shown."""
     write(home, GOOD.replace("timeout = 12.5", f"key_command = {json.dumps(command)}"))
     monkeypatch.setattr(key_sources, "_COMMAND_SECONDS", 1 if "time" in command[-1] else 30)
     profile = open_profile("acme-test")
@@ -240,7 +240,7 @@ def test_a_command_prints_the_key(
 
 
 def test_where_a_key_comes_from_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key in the keyring is not called missing."""
+    """The source of a key is shown, also for a key in the keyring."""
     write(home, GOOD)
     profile = open_profile("acme-test")
     missing = key_sources.key_source(profile)
@@ -253,7 +253,7 @@ def test_where_a_key_comes_from_is_said(home: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_broken_keyring_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose keyring fails has no key there, and that is all."""
+    """A failing keyring counts as a keyring without the key."""
 
     def broken(*_: Any) -> str:
         raise RuntimeError("no backend")
@@ -266,7 +266,7 @@ def test_a_broken_keyring_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_a_notebook_may_prompt(allowed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A notebook that somebody runs by hand can ask for a key; one that runs by itself cannot."""
+    """A notebook that a person runs may prompt for a key; an unattended notebook may not."""
     monkeypatch.setattr(Kernel, "_allow_stdin", allowed)
     shell = types.SimpleNamespace(kernel=object.__new__(Kernel))
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
@@ -276,7 +276,7 @@ def test_a_notebook_may_prompt(allowed: bool, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A profile can ask that the key's variable is taken away after reading."""
+    """A profile can remove the key's variable from the environment after reading it."""
     write(home, GOOD.replace("timeout = 12.5", 'forget_key_variable = true\nkey_variable = "OURS"'))
     monkeypatch.setenv("OURS", KEY)
     key_sources.find_key(open_profile("acme-test"))
@@ -288,7 +288,7 @@ def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_key_belongs_to_its_host(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key of one host and environment is refused for another; the same again is fine."""
+    """A key that was used with one host and environment is refused for another."""
     write(home, GOOD)
     monkeypatch.setenv("WORKBENCH_API_KEY", KEY)
     client_settings(open_profile("acme-test"))
@@ -303,7 +303,7 @@ def test_a_key_belongs_to_its_host(home: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_damaged_pin_file_stops_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where pins cannot be read, no key is used."""
+    """If the file of pins cannot be read, no key is used."""
     write(home, GOOD)
     monkeypatch.setenv("WORKBENCH_API_KEY", KEY)
     client_settings(open_profile("acme"))
@@ -326,7 +326,7 @@ def test_a_damaged_pin_file_stops_here(home: Path, monkeypatch: pytest.MonkeyPat
     ids=map(str, range(9)),
 )  # fmt: skip
 def test_base_urls_are_put_right(given: str, used: str) -> None:
-    """A base URL has one spelling."""
+    """A base URL is normalized."""
     assert used == str(base_url(given))
 
 
@@ -343,7 +343,7 @@ def test_base_urls_are_put_right(given: str, used: str) -> None:
     ids=map(str, range(21)),
 )  # fmt: skip
 def test_base_urls_are_refused(given: str, words: str) -> None:
-    """What is not a base URL is refused with what would be right."""
+    """An invalid base URL is refused with a valid alternative."""
     with pytest.raises(UsageError, match=words):
         base_url(given)
 
@@ -353,26 +353,26 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     "names, words",
-    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "as another member"),
-     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "as another member"), ({"nothing": "x"}, "not the name of a field"),
+    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "another member of the record has"),
+     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "another member of the record has"), ({"nothing": "x"}, "not the name of a field"),
      ({"update_user.first_name": "first name"}, "name of a member"), ({"update_user.first_name": ""}, "name of a member")],
     ids=map(str, range(6)),
 )  # fmt: skip
 def test_invalid_wire_names_are_refused(names: dict[str, str], words: str) -> None:
-    """A wire name is given to a field that has one, and no two members share one."""
+    """A wire name must belong to a renamable field, and no two members may share one."""
     with pytest.raises(UsageError, match=words):
         wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
 
 
 def test_two_members_may_swap_their_names() -> None:
-    """Names may be exchanged, since no two are the same then."""
+    """Two members may exchange their wire names, because the names stay unique."""
     names = {"update_user.first_name": "lastName", "update_user.last_name": "firstName"}
 
     assert wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
 
 
 def test_wire_names_are_a_mapping() -> None:
-    """Names that are given in another form are refused, with the option."""
+    """Wire names in another form are refused with the option's name."""
     names: Any = ["update_user.first_name"]
     with pytest.raises(UsageError, match="wire_names must be a mapping of names"):
         wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
@@ -380,7 +380,7 @@ def test_wire_names_are_a_mapping() -> None:
 
 @pytest.mark.parametrize("header", ["Api-Key", "host", "Bad Header", "X:\r\n", "", "Content-Length", 7])
 def test_invalid_headers_are_refused(header: Any) -> None:
-    """An additional header has a name of its own."""
+    """An additional header must have a valid name that the client does not use itself."""
     with pytest.raises(UsageError, match="idempotency_header"):
         wb.Client(base_url="https://api.example.com", api_key="a-key", idempotency_header=header)
 
@@ -389,7 +389,7 @@ def test_invalid_headers_are_refused(header: Any) -> None:
 
 
 def test_places_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without variables of ours, settings and state have the places of the platform."""
+    """Without environment variables, settings and state are in the platform's folders."""
     for name in ("WORKBENCH_CONFIG", "WORKBENCH_STATE"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -403,14 +403,14 @@ def test_places_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_read(home: Path) -> None:
-    """A path that is not a file says so."""
+    """A path that is not a readable file is reported."""
     (home / "profiles.toml").mkdir()
     with pytest.raises(InvalidProfile, match="cannot be read"):
         open_profile("x")
 
 
 def test_a_timeout_is_a_time() -> None:
-    """A call ends after some time, or never, but not before it begins."""
+    """A timeout is None or a number of seconds above 0."""
     for wrong in (0, "5", True, float("nan")):
         with pytest.raises(UsageError, match="timeout"):
             wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=wrong)  # type: ignore[arg-type]
@@ -418,13 +418,13 @@ def test_a_timeout_is_a_time() -> None:
 
 
 def test_limits_are_limits() -> None:
-    """A mapping is not taken for them, so that a slip in a name caps nothing in silence."""
+    """A mapping is not accepted as limits, because a misspelled name would set no limit."""
     with pytest.raises(UsageError, match="Limits"):
         wb.Client(base_url="https://api.example.com", api_key="a-key", limits={"amount": 5})  # type: ignore[arg-type]
 
 
 def test_a_sandbox_profile_is_not_a_service(home: Path) -> None:
-    """What needs a service says that a profile is a sandbox."""
+    """Functions that need a service say that the profile is a sandbox."""
     write(home, "[profiles.lesson]\nsandbox = { seed = 7 }\n")
     with pytest.raises(InvalidProfile, match="names no service"):
         client_settings(open_profile("lesson"))
@@ -440,7 +440,7 @@ def test_keys_bound_at_once_are_all_kept(home: Path) -> None:
 
 
 def test_a_huge_number_in_the_profiles_is_named(home: Path) -> None:
-    """A number of more digits than Python reads is a problem of the file, not an error of Python."""
+    """A number with more digits than Python reads is reported as a problem of the file."""
     write(home, f"number = {'9' * 5_000}")
 
     with pytest.raises(InvalidProfile, match="too many digits"):
@@ -448,7 +448,7 @@ def test_a_huge_number_in_the_profiles_is_named(home: Path) -> None:
 
 
 def test_a_keyring_that_does_not_answer_has_a_limit(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that waits for a person or a bus ends with an error that says so, as a command does."""
+    """A keyring that waits for a person or a bus times out with an error, as a command does."""
     asked, answered = threading.Event(), threading.Event()
 
     def waits(*_: object) -> str:
@@ -467,7 +467,7 @@ def test_a_keyring_that_does_not_answer_has_a_limit(home: Path, monkeypatch: pyt
 
 
 def test_the_signing_key_of_a_profile(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a variable, or a command as the key; checked as it."""
+    """The signing key comes from a variable or a command, and is checked like the API key."""
     profile = Profile(name="acme-test", webhook_key_command=[sys.executable, "-c", "print('signing-key')"])
     (key,) = key_sources.signing_keys(profile)
     assert key.header() == b"signing-key"
@@ -479,7 +479,7 @@ def test_the_signing_key_of_a_profile(home: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_paths_of_a_profile_are_expanded(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`~` is the home, and a relative path is of the folder of the file, wherever the program runs."""
+    """`~` becomes the home folder, and relative paths start at the profiles file's folder."""
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     folder = tmp_path / "settings"
     (folder / "certs").mkdir(parents=True)
@@ -505,7 +505,7 @@ def test_paths_of_a_profile_are_expanded(home: Path, tmp_path: Path, monkeypatch
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="where users have entries")
 def test_a_user_without_a_home() -> None:
-    """As in a container: an embedded sandbox needs no folder; what needs one says which variable names it."""
+    """Without a home folder an embedded sandbox works, and errors name the variable that sets a folder."""
     script = (
         "import os, pwd; os.environ.pop('HOME', None); pwd.getpwuid = {}.__getitem__\n"
         "import workbench as wb\n"

@@ -1,4 +1,4 @@
-"""Values as people write them: what leaves, what is refused, what is only warned of."""
+"""Values that people enter: which are sent, refused, or sent with a warning."""
 
 from decimal import Decimal
 from typing import Any
@@ -67,7 +67,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @each("name, change, words", REFUSED, ids=map(str, range(len(REFUSED))))
 def test_refused(name: str, change: dict[str, Any], words: str) -> None:
-    """What breaks a rule is refused before anything leaves, by path and rule."""
+    """A value that breaks a rule is refused by path and rule before anything is sent."""
     service = Service({"id": CARD, "status": "x"})
     with pytest.raises(InvalidRequest, match=words):
         getattr(client_on(service), name)(**{**EFFECTS[name], **change})
@@ -87,7 +87,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
 
 @each("name, change, words", WARNED, ids=map(str, range(len(WARNED))))
 def test_warned(name: str, change: dict[str, Any], words: str) -> None:
-    """What is only unusual is sent as given, with a warning."""
+    """An unusual value is sent unchanged, with a warning."""
     service = Service({"id": CARD, "status": "x"})
     with pytest.warns(AdviceWarning, match=words):
         getattr(client_on(service), name)(**{**EFFECTS[name], **change})
@@ -109,7 +109,7 @@ SENT: list[tuple[str, dict[str, Any], bytes]] = [
 
 @each("name, change, part", SENT, ids=map(str, range(len(SENT))))
 def test_sent(name: str, change: dict[str, Any], part: bytes) -> None:
-    """What is right is sent as given: nothing is padded, cut, cased or fixed."""
+    """A valid value is sent unchanged: not padded, truncated, recased or corrected."""
     service = Service({"id": CARD, "status": "x"})
     getattr(client_on(service), name)(**{**EFFECTS[name], **change})
 
@@ -117,7 +117,7 @@ def test_sent(name: str, change: dict[str, Any], part: bytes) -> None:
 
 
 def test_several_purchases_differ_only_where_given() -> None:
-    """A call sends the members that were given, in the words of the document, and no other."""
+    """A call sends exactly the given members, by their wire names."""
     service = Service({"status": "authorized"})
     client_on(service).simulate_authorization(**PURCHASE)
 
@@ -129,7 +129,7 @@ def test_several_purchases_differ_only_where_given() -> None:
 
 @each("name", OPERATIONS)
 def test_all_missing_arguments_are_named(name: str) -> None:
-    """In one error, before anything is sent."""
+    """One error names all missing arguments before anything is sent."""
     required = {field.wire for field in walk.members(OPERATIONS[name].request) if field.required}
     service = Service()
     client = client_on(service)

@@ -1,4 +1,4 @@
-"""One call: what leaves, what is retried, and how it can end."""
+"""One call: what is sent, what is retried, and the possible outcomes."""
 
 import contextlib
 import json
@@ -83,7 +83,7 @@ def call(client: Any, name: str) -> Any:
 
 
 def test_cases_are_the_table() -> None:
-    """Each operation with an effect, and each read, is among the cases."""
+    """Every operation with an effect, and every read, is among the cases."""
     assert {name for name, row in OPERATIONS.items() if row.effect} == set(EFFECTS)
     assert {name for name, row in OPERATIONS.items() if not row.effect} == set(READS)
 
@@ -92,7 +92,7 @@ def test_cases_are_the_table() -> None:
 
 
 def test_full_amount_is_left_out_and_zero_is_sent() -> None:
-    """FULL means that no amount is sent; zero is sent as zero."""
+    """FULL omits the amount, and zero is sent as zero."""
     service = Service(AUTHORIZED)
     client = client_on(service)
     client.simulate_refund(transaction_id=TRANSACTION, amount=FULL)
@@ -102,7 +102,7 @@ def test_full_amount_is_left_out_and_zero_is_sent() -> None:
 
 
 def test_absent_members_are_not_sent() -> None:
-    """None is never sent, neither in a body nor in a query; booleans of a query are words."""
+    """None is never sent, neither in a body nor in a query. Booleans in a query are words."""
     service = Service({"status": "pending"})
     client_on(service).sign_withdrawal(
         token=EVM, amount="1", is_amount_native=True, admin_address=EVM, recipient_address=EVM, chain_id=None
@@ -116,7 +116,7 @@ def test_absent_members_are_not_sent() -> None:
 
 @given(text=st.text(min_size=1, max_size=40).filter(lambda t: t.isprintable()))
 def test_text_arrives_as_given(text: str) -> None:
-    """Whatever text is sent arrives unchanged, and no absent member becomes a word."""
+    """Text arrives unchanged, and an absent member never becomes text."""
     service = Service({"id": CARD})
     client_on(service).allowing(unusual_text=True, masked_value=True).update_user(
         user_id=CARD, first_name=text, last_name=None
@@ -135,7 +135,7 @@ def test_text_arrives_as_given(text: str) -> None:
 )  # fmt: skip
 @each("check", [True, False])
 def test_invalid_ids_never_meet_a_path(odd: Any, check: bool) -> None:
-    """What is not a UUID never leaves, checks on or off."""
+    """An id that is not a UUID is never sent, with or without checks."""
     service = Service(AUTHORIZED)
     with pytest.raises(InvalidRequest, match="payment_account_id"):
         client_on(service, check=check).delete_payment_account(payment_account_id=odd)
@@ -145,7 +145,7 @@ def test_invalid_ids_never_meet_a_path(odd: Any, check: bool) -> None:
 
 @each("amount", [10.99, "10.99", True, 1e22, float("nan"), "١٠", "1_000", None, 0, -1], ids=repr)
 def test_only_whole_cents_leave(amount: Any) -> None:
-    """An amount that is not a whole number of cents, or below one, is refused here."""
+    """An amount that is not a whole number of at least one cent is refused before sending."""
     service = Service(AUTHORIZED)
     with pytest.raises(InvalidRequest, match="amount"):
         client_on(service).simulate_authorization(**{**PURCHASE, "amount": amount})
@@ -155,7 +155,7 @@ def test_only_whole_cents_leave(amount: Any) -> None:
 
 @given(amount=st.integers(min_value=1, max_value=2**64))
 def test_whole_numbers_arrive_exactly(amount: int) -> None:
-    """Whole numbers keep every digit, beyond what a float holds too."""
+    """Whole numbers keep all digits, even beyond the precision of a float."""
     service = Service(AUTHORIZED)
     client_on(service).simulate_authorization(**{**PURCHASE, "amount": amount})
 
@@ -163,7 +163,7 @@ def test_whole_numbers_arrive_exactly(amount: int) -> None:
 
 
 def test_numbers_of_numpy_are_taken() -> None:
-    """A whole number of numpy is a whole number."""
+    """NumPy integers are accepted as whole numbers."""
     numpy = pytest.importorskip("numpy")
     service = Service(AUTHORIZED)
     client_on(service).simulate_authorization(**{**PURCHASE, "amount": numpy.int64(1250)})
@@ -172,7 +172,7 @@ def test_numbers_of_numpy_are_taken() -> None:
 
 
 def test_all_problems_are_reported_together() -> None:
-    """A call with several faults names them all: an unknown name, a missing one, a wrong value."""
+    """One error lists an unknown name, a missing argument and a wrong value."""
     service = Service(AUTHORIZED)
     with pytest.raises(InvalidArguments) as caught:
         client_on(service).simulate_authorization(
@@ -186,7 +186,7 @@ def test_all_problems_are_reported_together() -> None:
 
 
 def test_a_wire_name_is_reported_once() -> None:
-    """A member by its wire name is named with the name to use, and not as missing besides."""
+    """A wire name as argument is reported with the attribute name, and not as missing as well."""
     account = {"beneficiaryType": "individual", "accountNumber": "000123456"}
     with pytest.raises(InvalidArguments) as caught:
         client_on(Service({})).create_payment_account(
@@ -200,13 +200,13 @@ def test_a_wire_name_is_reported_once() -> None:
 
 
 def test_unknown_names_of_nested_members_are_reported() -> None:
-    """A name that a nested record does not have is refused with its path."""
+    """An unknown name in a nested record is refused with its path."""
     with pytest.raises(InvalidArguments, match=r"address\.zip"):
         client_on(Service({})).update_user(user_id=CARD, address={**ADDRESS, "zip": "1"})
 
 
 def test_partial_address_is_allowed_on_a_view() -> None:
-    """A part of an address leaves only through the view that allows it, and the client itself stays strict."""
+    """A partial address is sent only by a view that allows it. The client itself stays strict."""
     service = Service({"id": CARD})
     client = client_on(service)
     client.allowing(partial_address=True).update_user(user_id=CARD, address={"city": "Springfield"})
@@ -220,7 +220,7 @@ def test_partial_address_is_allowed_on_a_view() -> None:
     "text, allowance", [("•••••6789", "masked_value"), ("a\u202eb", "unusual_text"), ("a\u200bb", "unusual_text")]
 )
 def test_masked_and_hidden_texts_need_a_word(text: str, allowance: str) -> None:
-    """A masked value and characters that nobody sees leave only where that was allowed."""
+    """Masked values and invisible characters are sent only if allowed."""
     service = Service({"id": CARD})
     client = client_on(service)
     with pytest.raises(InvalidRequest, match=allowance):
@@ -232,14 +232,14 @@ def test_masked_and_hidden_texts_need_a_word(text: str, allowance: str) -> None:
 
 @pytest.mark.parametrize("text", ["\ud800", "a\0b"])
 def test_what_cannot_be_sent_is_refused(text: str) -> None:
-    """Half a surrogate pair and NUL are refused, checks on or off."""
+    """Half of a surrogate pair and NUL are refused, with or without checks."""
     for check in (True, False):
         with pytest.raises(InvalidRequest):
             client_on(Service({}), check=check).allowing(unusual_text=True).update_user(user_id=CARD, first_name=text)
 
 
 def test_checks_can_be_switched_off() -> None:
-    """Without checks a wrong request leaves as it is, so that one sees what the service says."""
+    """Without checks an invalid request is sent unchanged, to see the service's response."""
     service = Service(httpx.Response(400, json={"statusCode": 400, "error": "BadRequestError", "message": "no"}))
     with pytest.raises(ApiError, match="refused with 400"):
         client_on(service, check=False).simulate_authorization(**{**PURCHASE, "amount": 0, "merchant_name": None})
@@ -248,7 +248,7 @@ def test_checks_can_be_switched_off() -> None:
 
 
 def test_wire_names_of_a_profile() -> None:
-    """A wire name that was assumed wrongly is changed without code, in requests and in answers."""
+    """A profile can change an assumed wire name, in requests and answers."""
     service = Service({"id": CARD, "status": "authorized"})
     client = client_on(
         service,
@@ -263,7 +263,7 @@ def test_wire_names_of_a_profile() -> None:
 
 
 def test_a_record_is_sent_as_it_is() -> None:
-    """A request record goes out like the call it stands for."""
+    """`send` sends a request record like the call with the same arguments."""
     service = Service({**AUTHORIZED, "id": CARD})
     client_on(service).send(OPERATIONS["simulate_authorization"].request(**PURCHASE))
     client_on(service).send(OPERATIONS["create_payment_account"].request(**EFFECTS["create_payment_account"]))
@@ -279,7 +279,7 @@ def test_a_record_is_sent_as_it_is() -> None:
 @each_effect
 @each("status", [200, 201, 202, 203, 206, 299])
 def test_any_success_is_one(name: str, status: int) -> None:
-    """Whatever 2xx carries an object is read."""
+    """An answer with any 2xx status is read."""
     answer = call(client_on(Service(httpx.Response(status, json={"id": CARD, "status": "x"}))), name)
 
     assert type(answer) is OPERATIONS[name].answer
@@ -318,7 +318,7 @@ def _readable(name: str, kind: str) -> bool:
     ],
 )
 def test_unreadable_success_is_done(name: str, body: bytes) -> None:
-    """A 2xx that cannot be read means done: it is neither called failed nor sent again."""
+    """A 2xx with an unreadable body counts as done, and is not sent again."""
     service = Service(httpx.Response(200, content=body))
     client = client_on(service)
     with pytest.raises(UnexpectedAnswer, match="accepted \\(200\\), but the answer could not be read"):
@@ -329,7 +329,7 @@ def test_unreadable_success_is_done(name: str, body: bytes) -> None:
 
 
 def test_text_cut_inside_a_character_is_read() -> None:
-    """Half of a surrogate pair, and a byte order mark, do not hide the other rows of an answer: it is marked."""
+    """Half of a surrogate pair gets a mark, and a byte order mark is ignored. The other rows are read."""
     rows = b'{"items": [{"id": "1", "merchantName": "Caf\\ud83c"}, {"id": "2", "merchantName": "x"}]}'
     client = client_on(Service(httpx.Response(200, content=b"\xef\xbb\xbf" + rows)))
     cut, whole = client.list_rewards_activity(user_id=CARD).items
@@ -341,13 +341,13 @@ def test_text_cut_inside_a_character_is_read() -> None:
 
 @pytest.mark.parametrize("body", [{}, {"items": None}, {"items": {}}, {"items": "x"}])
 def test_a_page_without_items_is_not_empty(body: dict[str, Any]) -> None:
-    """A page of rewards whose items are missing is not taken for one without rows."""
+    """A page of rewards without `items` is unreadable, not empty."""
     with pytest.raises(UnexpectedAnswer, match="items"):
         client_on(Service(body)).list_rewards_activity(user_id=CARD)
 
 
 def test_answers_may_have_more_and_less() -> None:
-    """Unknown members are kept, unknown words stay text, missing members read as None; it is noted once."""
+    """Unknown members and values are preserved, and missing members are None. A notice appears once."""
     service = Service({"id": CARD, "applicationStatus": "brandNew", "newMember": {"a": 1}})
     client = client_on(service)
     user = client.update_user(user_id=CARD, first_name="Grace")
@@ -383,7 +383,7 @@ BODIES: dict[str, Any] = {
 @each("body, words", BODIES.values(), ids=BODIES)
 @each("status", [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451])
 def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
-    """Whatever a refusal looks like, its status decides, its words are shown escaped, and the call is refused."""
+    """The status decides, in whatever form the refusal is. Its text is shown escaped."""
     service = Service(httpx.Response(status, content=body))
     client = client_on(service)
     with pytest.raises(ApiError) as caught:
@@ -407,7 +407,7 @@ def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
     ids=map(str, range(5)),
 )
 def test_words_of_a_refusal(body: dict[str, str], error: str | None, message: str | None) -> None:
-    """Error and message are taken from the members that carry them, the documented ones first."""
+    """Error and message come from the members that contain them, the documented members first."""
     with pytest.raises(BadRequest) as caught:
         client_on(Service(httpx.Response(400, json=body))).update_user(user_id=CARD, first_name="A")
 
@@ -416,13 +416,13 @@ def test_words_of_a_refusal(body: dict[str, str], error: str | None, message: st
 
 @pytest.mark.parametrize("body", [b"null", b"{}", b"7", b'"x"'])
 def test_no_list_is_not_an_empty_one(body: bytes) -> None:
-    """Where a list is agreed, anything else is unreadable, not a list of none."""
+    """If a list is expected, any other body is unreadable, not an empty list."""
     with pytest.raises(UnexpectedAnswer):
         client_on(Service(httpx.Response(200, content=body))).list_contracts()
 
 
 def test_a_first_conflict_is_nobodys_resend() -> None:
-    """A conflict on a first try says nothing of an earlier attempt."""
+    """A conflict on a first attempt does not mention an earlier attempt."""
     with pytest.raises(Conflict) as caught:
         call(client_on(Service(409)), "create_user_application")
 
@@ -430,7 +430,7 @@ def test_a_first_conflict_is_nobodys_resend() -> None:
 
 
 def test_long_refusals_are_cut() -> None:
-    """A message of a megabyte is shown in part."""
+    """A message of a megabyte is truncated."""
     body = json.dumps({"message": "x" * 1_000_000}).encode()
     with pytest.raises(ApiError) as caught:
         client_on(Service(httpx.Response(400, content=body))).update_user(user_id=CARD, first_name="A")
@@ -440,7 +440,7 @@ def test_long_refusals_are_cut() -> None:
 
 @given(body=st.binary(max_size=200), status=st.integers(200, 599))
 def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
-    """Whatever comes back, a call gives an answer or an error of this package, and is in one of four ends."""
+    """Any response gives an answer or an error of this package, and one of the four outcomes."""
     client = client_on(Service(httpx.Response(status, content=body)))
     ours = (ApiError, OutcomeUnknown, UnexpectedAnswer, UnexpectedRedirect)
     with contextlib.suppress(*ours):
@@ -451,7 +451,7 @@ def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
 
 
 def test_a_reason_in_the_services_own_words_stands_alone() -> None:
-    """Where a 403 names the address it is about, no role is suggested beside it."""
+    """A 403 that names the refused address does not suggest a missing role as well."""
     answer = httpx.Response(403, json={"error": "ForbiddenError", "message": f"{EVM} is not an admin of the contract"})
     with pytest.raises(Forbidden) as caught:
         call(client_on(Service(answer)), "sign_withdrawal")
@@ -460,7 +460,7 @@ def test_a_reason_in_the_services_own_words_stands_alone() -> None:
 
 
 def test_roles_are_named_where_they_are_known() -> None:
-    """A 403 names the role that the document names for the operation; a 401 speaks of the key."""
+    """A 403 names the role that the document states for the operation, and a 401 refers to the key."""
     forbidden = Service(httpx.Response(403, json={"error": "ForbiddenError", "message": "Forbidden"}))
     with pytest.raises(Forbidden, match=r"contractsAndSignatures:write \(read is not enough\)"):
         call(client_on(forbidden), "sign_withdrawal")
@@ -473,7 +473,7 @@ def test_roles_are_named_where_they_are_known() -> None:
 
 
 def test_missing_simulation_has_two_readings() -> None:
-    """A 404 from a simulation may mean production, or an unknown id; both are said."""
+    """A 404 for a simulation mentions both possible causes, production and an unknown id."""
     with pytest.raises(NotFound, match=r"production base URL.*or the card or transaction does not exist"):
         client_on(Service(404)).simulate_authorization(**PURCHASE)
 
@@ -495,7 +495,7 @@ def test_simulations_never_reach_production(name: str) -> None:
 @each("target", ["https://user@evil.example/x?k=1", "http://api.example.com/v1", "/elsewhere", ""])
 @each("name", ["list_contracts", "update_user"])
 def test_redirects_are_never_followed(status: int, target: str, name: str) -> None:
-    """A redirect ends the call after one request, and names the host alone."""
+    """A redirect ends the call after one request, and the error names only the host."""
     service = Service(httpx.Response(status, headers={"location": target}))
     with pytest.raises(UnexpectedRedirect) as caught:
         call(client_on(service), name)
@@ -507,7 +507,7 @@ def test_redirects_are_never_followed(status: int, target: str, name: str) -> No
 
 
 def test_deprecation_is_reported_once() -> None:
-    """Deprecation and Sunset headers are reported once each, and faults made on purpose are noted."""
+    """Deprecation and Sunset headers are reported once each, and injected faults are noted."""
     headers = {"Deprecation": "true", "Sunset": "Wed, 11 Nov 2026 11:11:11 GMT", "Workbench-Fault": "latency"}
     client = client_on(Service(httpx.Response(200, json=[], headers=headers)))
     with pytest.warns(AdviceWarning) as told:
@@ -519,7 +519,7 @@ def test_deprecation_is_reported_once() -> None:
 
 
 def test_clock_skew_is_read_from_the_service() -> None:
-    """The newest Date says how far this machine's clock is off."""
+    """The newest Date header gives the skew of this machine's clock."""
     client = client_on(Service(httpx.Response(200, json=[], headers={"date": "Sun, 01 Mar 2026 13:53:11 GMT"})))
     assert context_of(client).clock_skew is None
     client.list_contracts()
@@ -528,7 +528,7 @@ def test_clock_skew_is_read_from_the_service() -> None:
 
 
 def test_large_answers_are_not_read_to_their_end() -> None:
-    """An answer beyond ten megabytes ends the call; after a success the effect is done."""
+    """An answer beyond ten megabytes ends the call. After a success the effect is done."""
     service = Service(httpx.Response(200, content=b"[" + b" " * 10_000_001))
     with pytest.raises(ResponseTooLarge):
         client_on(service).list_contracts()
@@ -546,7 +546,7 @@ def test_large_answers_are_not_read_to_their_end() -> None:
      ("no route to 10.0.0.7 for ada@example.com", "no route to ••• for •••"), ("<html>x</html>", "a page of HTML"), ("", None)],
 )  # fmt: skip
 def test_the_text_of_a_server_error_is_kept(text: str, message: str | None) -> None:
-    """What a proxy says in plain text about a call with an effect is in the error and in the journal, without values."""
+    """A proxy's plain text about a call with an effect is in error and journal, without private values."""
     client = client_on(Service(httpx.Response(502, text=text)))
     with pytest.raises(OutcomeUnknown) as caught:
         client.simulate_authorization(**PURCHASE)
@@ -568,7 +568,7 @@ def test_the_text_of_a_server_error_is_kept(text: str, message: str | None) -> N
     ids=repr,
 )  # fmt: skip
 def test_reads_are_tried_three_times(name: str, failure: Any) -> None:
-    """A read that fails twice and then answers has answered; the pauses double, with jitter."""
+    """A read succeeds on its third attempt. The pauses double, with jitter."""
     good = [] if name == "list_contracts" else {"items": []}
     service = Service(failure, failure, good)
     clock = FakeClock()
@@ -581,16 +581,16 @@ def test_reads_are_tried_three_times(name: str, failure: Any) -> None:
 @each_read
 @pytest.mark.parametrize("failure", [httpx.ReadTimeout("x"), httpx.RemoteProtocolError("x")], ids=repr)
 def test_reads_give_up(name: str, failure: Any) -> None:
-    """After three tries a read says that no answer came."""
+    """After three attempts a read raises NoAnswer."""
     service = Service(failure)
-    with pytest.raises(NoAnswer, match="asked 3 times"):
+    with pytest.raises(NoAnswer, match="tried 3 times"):
         call(client_on(service), name)
 
     assert service.count == 3
 
 
 def test_failing_reads_end_as_failures_of_the_service() -> None:
-    """A read that is answered with 5xx three times is a ServiceFailure."""
+    """A read that is answered with 5xx three times raises ServiceFailure."""
     service = Service(503)
     with pytest.raises(ServiceFailure):
         client_on(service).list_contracts()
@@ -601,7 +601,7 @@ def test_failing_reads_end_as_failures_of_the_service() -> None:
 @each_effect
 @each("status", [500, 503])
 def test_what_a_failing_service_says_is_kept(name: str, status: int) -> None:
-    """Error, message and correlation id of a 5xx are in the exception and in the journal, where the outcome is unknown."""
+    """For an unknown outcome, error, message and correlation id of the 5xx are in exception and journal."""
     said = {"error": "InternalServerError", "message": ["Internal", "server\x1b error"], "correlationId": "c-77"}
     client = client_on(Service(httpx.Response(status, json=said)))
     with pytest.raises(
@@ -620,7 +620,7 @@ def test_what_a_failing_service_says_is_kept(name: str, status: int) -> None:
 
 
 def test_a_refusal_keeps_its_correlation_id() -> None:
-    """It is in the exception and, for a call with an effect, in the journal."""
+    """The correlation id is in the exception and, for a call with an effect, in the journal."""
     body = {"error": "BadRequestError", "message": "no", "correlationId": "c-78"}
     client = client_on(Service(httpx.Response(400, json=body)))
     with pytest.raises(BadRequest) as caught:
@@ -633,7 +633,7 @@ def test_a_refusal_keeps_its_correlation_id() -> None:
 @each_effect
 @each("failure", [httpx.ConnectError("x"), httpx.ConnectTimeout("x"), httpx.PoolTimeout("x")], ids=repr)
 def test_what_never_left_may_be_sent_again(name: str, failure: Any) -> None:
-    """A call that provably never left is tried three times, and is then known not to be sent."""
+    """A call that provably was not sent is tried three times, and then recorded as not sent."""
     service = Service(failure)
     client = client_on(service)
     with pytest.raises(NotSent, match="never left this machine") as caught:
@@ -653,7 +653,7 @@ def test_what_never_left_may_be_sent_again(name: str, failure: Any) -> None:
     ids=repr,
 )  # fmt: skip
 def test_what_may_have_happened_is_never_sent_again(name: str, failure: Any) -> None:
-    """A call with an effect whose answer is lost leaves once, and its end is unknown, in words to act on."""
+    """A call with an effect whose answer is lost is sent once. The error says what to do."""
     service = Service(failure)
     client = client_on(service)
     with pytest.raises(OutcomeUnknown) as caught:
@@ -678,7 +678,7 @@ def test_what_may_have_happened_is_never_sent_again(name: str, failure: Any) -> 
 @each_effect
 @each("interrupt", [KeyboardInterrupt, SystemExit, MemoryError], ids=lambda kind: kind.__name__)
 def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseException]) -> None:
-    """An interrupt while a call is in flight goes on as itself, and leaves its end unknown."""
+    """An interrupt while a call is in flight propagates, and the outcome is recorded as unknown."""
     client = client_on(Service(interrupt()))
     with pytest.raises(interrupt) as caught:
         call(client, name)
@@ -689,7 +689,7 @@ def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseExcept
 
 @pytest.mark.slow
 def test_an_outage_is_not_made_worse() -> None:
-    """In an outage the shared budget ends: requests stay below 1.1 times the calls, and that is said."""
+    """In an outage the shared budget keeps requests below 1.1 times the calls, and the error says so."""
     service = Service(httpx.ConnectError("x"))
     client = client_on(service)
     for _ in range(1000):
@@ -700,7 +700,7 @@ def test_an_outage_is_not_made_worse() -> None:
 
 
 def test_an_exhausted_budget_is_reported() -> None:
-    """Where the budget for retries is used up, the error says so."""
+    """The error says so if the retry budget is used up."""
     client = client_on(Service(httpx.ConnectError("x")))
     context_of(client).budget.left = 7
     with pytest.raises(NotSent):
@@ -710,7 +710,7 @@ def test_an_exhausted_budget_is_reported() -> None:
 
 
 def test_an_idempotency_header_is_sent_where_a_profile_names_one() -> None:
-    """The header carries the id of the call in the journal; by default none is sent, and a retry keeps its id."""
+    """The header contains the call's journal id, equal in retries. By default no header is sent."""
     service = Service(httpx.ConnectError("x"), AUTHORIZED)
     client = client_on(service, idempotency_header="Idempotency-Key")
     client.simulate_authorization(**PURCHASE)
@@ -722,7 +722,7 @@ def test_an_idempotency_header_is_sent_where_a_profile_names_one() -> None:
 
 
 def test_the_budget_is_earned_back() -> None:
-    """Each call that goes well puts something back of what retries took."""
+    """Successful calls refill the retry budget."""
     client = client_on(Service(*[httpx.ConnectError("x")] * 90, []))
     for _ in range(30):
         with pytest.raises(NotSent):
@@ -735,7 +735,7 @@ def test_the_budget_is_earned_back() -> None:
 
 
 def test_a_call_ends_at_its_deadline() -> None:
-    """No retry begins that would end after the deadline of the entire call."""
+    """No retry begins that would end after the call's deadline."""
     clock = FakeClock()
 
     def slow(_: httpx.Request) -> httpx.Response:
@@ -743,7 +743,7 @@ def test_a_call_ends_at_its_deadline() -> None:
         raise httpx.ReadTimeout("x")
 
     service = Service(slow)
-    with pytest.raises(NoAnswer, match="asked twice"):
+    with pytest.raises(NoAnswer, match="tried twice"):
         client_on(service, clock=clock).list_contracts()
 
 
@@ -760,7 +760,7 @@ ASKED_AGAIN = [408, 425, 429, 500, 502, 503, 504]
 @each("status", ASKED_AGAIN)
 @each("value, waited", [("3", 3.0), ("0.5", 0.5), ("12", 12.0), ("Sun, 01 Mar 2026 14:02:16 GMT", 5.0)])
 def test_reads_wait_as_asked(value: str, waited: float, status: int) -> None:
-    """A read waits for what Retry-After says, in seconds or as a date, whatever the status is that it comes with."""
+    """A read waits for Retry-After, in seconds or as a date, with any status."""
     clock = FakeClock()
     service = Service(_limited(value, status), [])
     client_on(service, clock=clock).list_contracts()
@@ -775,7 +775,7 @@ def test_reads_wait_as_asked(value: str, waited: float, status: int) -> None:
     [None, "0", "0.0", "-5", "soon", "1;x", "3, 4", "", "9" * 80, "Sun, 01 Mar 1990 00:00:00 GMT", "nan", "inf", "1e9"],
 )
 def test_a_useless_pause_is_as_none(value: str | None, status: int) -> None:
-    """A pause that is unreadable or not above zero counts as a missing header: the read is retried after a while."""
+    """An unreadable Retry-After, or one not above zero, counts as missing, and the read is retried later."""
     clock = FakeClock()
     service = Service(_limited(value, status), [])
     client_on(service, clock=clock).list_contracts()
@@ -786,7 +786,7 @@ def test_a_useless_pause_is_as_none(value: str | None, status: int) -> None:
 @each("status", ASKED_AGAIN)
 @each("value", ["61", "120", "999999999"])
 def test_a_pause_that_is_too_long_is_reported(value: str, status: int) -> None:
-    """It ends the read at once."""
+    """A Retry-After that is too long ends the read immediately."""
     clock = FakeClock()
     service = Service(_limited(value, status))
     with pytest.raises(ApiError):
@@ -797,7 +797,7 @@ def test_a_pause_that_is_too_long_is_reported(value: str, status: int) -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_pause_after_an_effect_holds_for_all(status: int) -> None:
-    """The next call waits as the service asked, whichever it is; the one with an effect is not sent again."""
+    """The next call waits for Retry-After. The call with an effect is not sent again."""
     clock = FakeClock()
     service = Service(_limited("7", status), [])
     client = client_on(service, clock=clock)
@@ -809,7 +809,7 @@ def test_a_pause_after_an_effect_holds_for_all(status: int) -> None:
 
 
 def test_too_early_is_a_refusal_of_an_effect() -> None:
-    """425 says that nothing was carried out; a person decides on another attempt."""
+    """425 means that nothing was carried out. The caller decides about another attempt."""
     client = client_on(Service(_limited(None, 425)))
     with pytest.raises(ApiError):
         client.simulate_authorization(**PURCHASE)
@@ -819,7 +819,7 @@ def test_too_early_is_a_refusal_of_an_effect() -> None:
 
 @given(value=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=30))
 def test_any_pause_header(value: str) -> None:
-    """Whatever the header says, the call ends, after at most the agreed pauses."""
+    """With any Retry-After the call ends, after at most the allowed pauses."""
     clock = FakeClock()
     service = Service(_limited(value))
     with pytest.raises(RateLimited):
@@ -831,7 +831,7 @@ def test_any_pause_header(value: str) -> None:
 
 @each_effect
 def test_limited_effects_wait_for_their_caller(name: str) -> None:
-    """A 429 means that nothing was carried out; a call with an effect is sent again only where that was allowed."""
+    """After a 429 nothing was carried out, and a call with an effect is sent again only if allowed."""
     service = Service(_limited("2"))
     client = client_on(service)
     with pytest.raises(RateLimited) as caught:
@@ -842,7 +842,7 @@ def test_limited_effects_wait_for_their_caller(name: str) -> None:
 
 
 def test_limited_effects_are_sent_again_where_allowed() -> None:
-    """A run that opted in waits as asked, and sends again."""
+    """A view with `resend` waits as the service asks, and sends the call again."""
     clock = FakeClock()
     service = Service(_limited("2"), AUTHORIZED)
     client = client_on(service, clock=clock)
@@ -853,7 +853,7 @@ def test_limited_effects_are_sent_again_where_allowed() -> None:
 
 
 def test_a_pause_holds_for_every_call() -> None:
-    """What one call was asked to wait for, the next one waits for as well."""
+    """A pause that one call was asked for delays the next call too."""
     clock = FakeClock()
     service = Service(_limited("7"), AUTHORIZED)
     client = client_on(service, clock=clock)
@@ -865,7 +865,7 @@ def test_a_pause_holds_for_every_call() -> None:
 
 
 def test_a_pause_beyond_the_deadline_is_reported() -> None:
-    """Where the asked pause does not fit into the call, the call says so at once."""
+    """A pause beyond the call's deadline is reported immediately."""
     clock = FakeClock()
     with pytest.raises(RateLimited, match="Try again after 50 s"):
         client_on(Service(_limited("50")), clock=clock).list_contracts()
@@ -874,7 +874,7 @@ def test_a_pause_beyond_the_deadline_is_reported() -> None:
 
 
 def test_rates_are_kept() -> None:
-    """With two reads a second, ten reads take about four seconds, after a second's worth at once."""
+    """At two reads per second, ten reads take about four seconds after an initial burst of one second."""
     clock = FakeClock()
     client = client_on(Service([]), clock=clock, limits=Limits(reads_per_second=2))
     for _ in range(10):
@@ -884,7 +884,7 @@ def test_rates_are_kept() -> None:
 
 
 def test_conflicts_are_never_retried() -> None:
-    """A 409 is a refusal, and is not sent again."""
+    """A 409 is a refusal, and is not retried."""
     service = Service(httpx.Response(409, content=b""))
     with pytest.raises(Conflict):
         call(client_on(service), "create_user_application")
@@ -893,7 +893,7 @@ def test_conflicts_are_never_retried() -> None:
 
 
 def test_the_base_url_is_where_calls_go() -> None:
-    """Each call goes to the base URL and the template of the table, whatever is in its arguments."""
+    """Every call goes to the base URL, regardless of its arguments."""
     service = Service({"id": CARD, "status": "x"})
     for name in EFFECTS:
         call(client_on(service), name)
@@ -906,7 +906,7 @@ def test_the_base_url_is_where_calls_go() -> None:
 
 
 def test_a_client_without_a_journal_reports_the_same() -> None:
-    """Without a journal an unknown outcome is reported with an id all the same, and there is no journal to look at."""
+    """Without a journal an unknown outcome still has an id, and `journal` raises an error."""
     client = client_on(Service(httpx.ReadTimeout("x"), httpx.ConnectError("x"), AUTHORIZED), journal=False)
     with pytest.raises(OutcomeUnknown) as caught:
         client.simulate_authorization(**PURCHASE)
@@ -931,7 +931,7 @@ class _Broken(httpx.SyncByteStream):
     ],
 )  # fmt: skip
 def test_an_interrupt_after_the_status_keeps_what_is_known(status: int, end: Outcome) -> None:
-    """Where the status had come already when Ctrl-C did, the end is known by it."""
+    """If Ctrl-C arrives after the status, the status determines the recorded outcome."""
     client = client_on(lambda _: httpx.Response(status, stream=_Broken()))
     with pytest.raises(KeyboardInterrupt) as caught:
         client.simulate_authorization(**PURCHASE)
@@ -941,7 +941,7 @@ def test_an_interrupt_after_the_status_keeps_what_is_known(status: int, end: Out
 
 
 def test_an_interrupted_read_has_nothing_to_tell() -> None:
-    """A read that is interrupted goes on as the interrupt alone."""
+    """An interrupted read raises the interrupt without notes."""
     with pytest.raises(KeyboardInterrupt) as caught:
         client_on(Service(KeyboardInterrupt())).list_contracts()
 
@@ -952,7 +952,7 @@ def test_an_interrupted_read_has_nothing_to_tell() -> None:
     "first", [httpx.ConnectError("x"), httpx.Response(429, headers={"retry-after": "3"})], ids=["lost", "limited"]
 )
 def test_an_interrupt_between_tries_is_not_sent(first: Any) -> None:
-    """Ctrl-C while a call waits for its next try: it was not carried out, and that is known."""
+    """After Ctrl-C between two attempts the call is recorded as not sent."""
 
     class Impatient(FakeClock):
         def sleep(self, seconds: float) -> None:
@@ -966,7 +966,7 @@ def test_an_interrupt_between_tries_is_not_sent(first: Any) -> None:
 
 
 def test_a_full_queue_is_reported() -> None:
-    """Where rates leave no room within the call's deadline, the call is not sent."""
+    """If the rate limit delays a call beyond its deadline, the call is not sent."""
     client = client_on(Service(AUTHORIZED), limits=Limits(writes_per_second=0.01), timeout=30)
     client.simulate_authorization(**PURCHASE)
     with pytest.raises(NotSent, match="pause"):
@@ -976,7 +976,7 @@ def test_a_full_queue_is_reported() -> None:
 
 
 class _Slow(httpx.SyncByteStream):
-    """A body that takes its time."""
+    """A body that arrives slowly."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -988,7 +988,7 @@ class _Slow(httpx.SyncByteStream):
 
 
 def test_a_transport_of_ones_own_meets_the_deadline() -> None:
-    """A body that arrives too slowly over a given transport ends at the deadline too."""
+    """A slow body over a custom transport also ends at the deadline."""
     clock = FakeClock()
     client = client_on(lambda _: httpx.Response(200, stream=_Slow(clock)), clock=clock)
     with pytest.raises(UnexpectedAnswer, match="no answer in time"):
@@ -999,7 +999,7 @@ def test_a_transport_of_ones_own_meets_the_deadline() -> None:
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, 1j, float("nan"), b"x"], ids=map(str, range(5)))
 def test_what_json_does_not_have_is_refused(value: Any) -> None:
-    """Without checks too, a value that JSON does not have is refused here, without showing it."""
+    """Even without checks, a value that JSON cannot represent is refused, and not shown."""
     with pytest.raises(InvalidRequest, match="cannot be written as JSON") as caught:
         client_on(Service({}), check=False).update_user(user_id=CARD, email=value)
 
@@ -1008,7 +1008,7 @@ def test_what_json_does_not_have_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("status", [101, 199, 600, 999])
 def test_unusual_statuses_are_unknown(status: int) -> None:
-    """A status that means nothing leaves an effect unknown, and a read without an answer."""
+    """After an undefined status an effect is unknown, and a read has no answer."""
     with pytest.raises(OutcomeUnknown):
         client_on(Service(httpx.Response(status))).simulate_authorization(**PURCHASE)
     with pytest.raises(ApiError):

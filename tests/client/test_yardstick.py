@@ -1,4 +1,4 @@
-"""The same late answer, met by this client and by a generated one: how often one call has its effect."""
+"""A late answer with this client and with a generated client: the number of effects of one call."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ from workbench.client.calls.client import Client
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_effects_of_one_call_whose_answer_is_late() -> None:
-    """A service that acts and answers too late: ours acts once and says that the outcome is unknown, a generated one acts again."""
+    """After a late answer this client has one effect and an unknown outcome. A generated client repeats the effect."""
     lithic = pytest.importorskip("lithic")
     with silent() as server, Client(base_url=server.url, api_key=KEY, timeout=1) as ours:
         with pytest.raises(OutcomeUnknown):

@@ -1,6 +1,5 @@
 """Quizzes: every answer has feedback, amounts are what the sandbox computes, and results are kept."""
 
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -34,17 +33,12 @@ def test_every_wrong_answer_has_feedback(quiz: Task) -> None:
     """It says why, in a sentence, and never praises; the right one begins with a reason too."""
     (question,) = quiz.expect
     right = str(question.value)
-    answers = list(question.options)
-    if question.unit:
-        answers = [*filter(None, question.near), "123456789"]
-    elif len(right) > 1:
-        answers = ["".join(one) for one in list(permutations(question.options))[:24]] + [right]
-    for answer in answers:
+    for answer in [*filter(None, question.near), "123456789"] if question.unit else question.options:
         result = answered(quiz.name, answer)
         feedback = str(result).partition("\n")[2]
 
         assert (answer == right) is result.ok
-        assert feedback.rstrip().endswith((".", "”", ")"))
+        assert feedback.rstrip().endswith((".", ")"))
         assert len(feedback) > 30
         assert ("✓ right" in str(result)) is result.ok
 
@@ -96,7 +90,7 @@ def test_an_amount_is_read_as_people_write_it(quiz: Task) -> None:
 @each("answer", ["", "zz", "aa", 3.14159, "1.2.3", "$", b"a", ["a"], object(), "-", "1" * 5_000, "４５"])
 def test_a_strange_answer_is_refused_with_what_is_allowed_and_not_counted(name: str, answer: object) -> None:
     """One clear error for each."""
-    with pytest.raises(UsageError, match=r"must be (one letter of|each letter of|an amount: )"):
+    with pytest.raises(UsageError, match=r"must be (one letter of|an amount: )"):
         course.answer(name, answer)
 
     assert course.progress().done == ()

@@ -124,7 +124,7 @@ def test_the_page_names_whatever_a_file_may_have() -> None:
         (('equals = "card"', 'equals = "card"\nevent = "user.updated"'), "expect 1: needs one of equals, called"),
         (('that = "the first', "that = the first"), "not TOML"),
         (('task = "The', 'world = 3\ntask = "The'), "world must be a list"),
-        (("hints = [", "hints = 3\nnear = ["), "hints must be a list"),
+        (("hints = [", "hints = 3\nalso = ["), "hints must be a list"),
     ],
 )
 def test_a_mistake_in_a_file_is_named(folder: Path, change: tuple[str, str], said: str) -> None:

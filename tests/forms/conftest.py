@@ -1,4 +1,4 @@
-"""What the tests of forms share: a session on a sandbox, people who do not exist, and what widgets hold."""
+"""Shared fixtures and helpers of the form tests: a sandbox session, fictitious people, and contents of widgets."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ ACCOUNT: dict[str, Any] = {
 
 @pytest.fixture
 def api(request: pytest.FixtureRequest) -> Iterator[Session]:
-    """Yield a session on a sandbox of its own; a test may give its behavior."""
+    """Yield a session on a separate sandbox. A test may choose its behavior."""
     with connect(seed=7, behavior=getattr(request, "param", None)) as made:
         yield made
 
@@ -59,7 +59,7 @@ def purchase(api: Session) -> dict[str, Any]:
 
 
 def below(widget: Any) -> list[Any]:
-    """Return a widget and all below it."""
+    """Return a widget and all its descendants."""
     found = [widget]
     for one in found:
         found.extend(getattr(one, "children", ()))
@@ -67,17 +67,17 @@ def below(widget: Any) -> list[Any]:
 
 
 def labelled(widget: Any, label: str) -> Any:
-    """Return the button or box below a widget that has a label."""
+    """Return the button or box with a label among a widget's descendants."""
     return next(one for one in below(widget) if getattr(one, "description", "") == label)
 
 
 def classes(widget: Any) -> tuple[str, ...]:
-    """Return the style classes that a page receives for a widget."""
+    """Return the CSS classes that a page receives for a widget."""
     return tuple(widget.get_state().get("_dom_classes", ()))
 
 
 def state(widget: Any) -> str:
-    """Return all that the widgets under one hold and would tell a browser, as a notebook would save it."""
+    """Return the state of a widget and its descendants, as a notebook would save it."""
     return json.dumps(
         [{**one.get_state(), "children": None, "layout": None, "style": None} for one in below(widget)], default=str
     )

@@ -1,4 +1,4 @@
-"""The page about forms tells the truth: its code is run."""
+"""The code on the page about forms works."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "forms.md"
 
 
 def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block of the page runs after the one before it."""
+    """The blocks of the page run in order."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     text = PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Forms from code: filled, checked, sent once, and no value left afterwards."""
+"""Forms used from code: values are checked and sent once, and no value remains afterwards."""
 
 import re
 import threading
@@ -25,13 +25,13 @@ WITH_ARGUMENTS = [name for name, row in OPERATIONS.items() if members(row.reques
 
 
 def note(made: Any, path: str) -> str:
-    """Return the words beside a field."""
+    """Return the text next to a field."""
     return unescape(re.sub("<[^>]+>", "", made.view.inputs.fields[path].note.value))
 
 
 @pytest.mark.parametrize("name", WITH_ARGUMENTS)
 def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> None:
-    """Each argument has an input whose label or hint says what it is, and the reason of an assumption; no hint is a pattern.
+    """Each argument has an input with a readable label or help text, and its assumption's reason. No help is a pattern.
 
     A kernel processes the events of inputs and buttons in one thread, so no press overtakes the edit before it.
     """
@@ -55,7 +55,7 @@ def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> N
 
 @pytest.mark.parametrize("name", WITH_ARGUMENTS)
 def test_nothing_that_decides_is_preselected(api: Session, name: str) -> None:
-    """A new form holds no value, and no choice, flag or tick is set."""
+    """A new form contains no values, and no choice, flag or checkbox is set."""
     made = form(getattr(api, name))
 
     assert {} == made.draft.given
@@ -65,7 +65,7 @@ def test_nothing_that_decides_is_preselected(api: Session, name: str) -> None:
 
 
 def test_making_a_form_sends_nothing(api: Session) -> None:
-    """A form asks the service nothing before it is sent."""
+    """Creating a form sends no request."""
     before = len(api.sandbox.requests())
 
     for name in WITH_ARGUMENTS:
@@ -75,7 +75,7 @@ def test_making_a_form_sends_nothing(api: Session) -> None:
 
 
 def test_a_filled_form_is_sent_and_answers(api: Session, purchase: dict[str, Any]) -> None:
-    """What is filled in is what is sent; the answer, its events and what comes next stand in the form."""
+    """The entered values are sent. The form then shows the answer, its events and next steps."""
     made = form(api.simulate_authorization).fill(**purchase)
 
     answer = made.submit()
@@ -88,7 +88,7 @@ def test_a_filled_form_is_sent_and_answers(api: Session, purchase: dict[str, Any
 
 
 def test_what_comes_next_is_a_press_away(api: Session, purchase: dict[str, Any]) -> None:
-    """A purchase is settled and then refunded from its answer; a control is used once."""
+    """The buttons of a purchase's answer settle and then refund it. A control can be used once."""
     made = form(api.simulate_authorization, **purchase)
     made.submit()
 
@@ -107,7 +107,7 @@ def test_what_comes_next_is_a_press_away(api: Session, purchase: dict[str, Any])
 
 
 def test_problems_stand_beside_their_field(api: Session) -> None:
-    """A wrong value is named at its field as soon as it is typed, and no longer once it is right."""
+    """A problem appears at its field while a wrong value is entered, and disappears when it is corrected."""
     made = form(api.simulate_authorization)
     amount = made.view.inputs.fields["amount"]
 
@@ -126,7 +126,7 @@ def test_problems_stand_beside_their_field(api: Session) -> None:
     ["500 ", "1e3", "1_000", "١٠.00", "0x10", "-1.00", "0.00", "10.0", "9" * 500, "NaN", "12", "12,50", "1,2.50"],
 )
 def test_amounts_are_read_exactly(api: Session, text: str) -> None:
-    """Text that is not an amount with two decimals of at least one cent is refused, never rounded or corrected."""
+    """An amount must have two decimals and be at least one cent. Other text is refused, not rounded or corrected."""
     made = form(api.simulate_authorization)
 
     made.view.inputs.fields["amount"].input.value = text
@@ -135,7 +135,7 @@ def test_amounts_are_read_exactly(api: Session, text: str) -> None:
 
 
 def test_an_amount_set_in_code_is_shown_as_it_is_typed(api: Session) -> None:
-    """Code gives cents; the input shows dollars, and text from code is not taken for cents."""
+    """Code sets cents and the input shows dollars. Text from code is not taken for cents."""
     made = form(api.simulate_authorization, amount=123456)
     shown = made.view.inputs.fields["amount"].input.value
     made.view.inputs.fields["amount"].input.value = "1,234.57"
@@ -148,7 +148,7 @@ def test_an_amount_set_in_code_is_shown_as_it_is_typed(api: Session) -> None:
 
 
 def test_a_card_is_picked_by_its_digits_and_its_user(api: Session) -> None:
-    """An argument that names something known is searched in words; the id stands below, and nothing is sent for it."""
+    """A known record is found by its label, its id appears below the input, and nothing is sent for the search."""
     before = len(api.sandbox.requests())
     card = api.sandbox.records("card")[0]
     made = form(api.simulate_authorization)
@@ -175,7 +175,7 @@ def test_a_card_is_picked_by_its_digits_and_its_user(api: Session) -> None:
     ],
 )
 def test_what_is_known_is_offered_by_name(api: Session, operation: str, argument: str, words: str) -> None:
-    """Transactions, users, owners, tokens and chains are searched by what a person calls them."""
+    """Transactions, users, owners, tokens and chains are offered by readable labels."""
     made = form(getattr(api, operation))
 
     assert any(words in one for one in made.view.inputs.fields[argument].input.options)
@@ -197,7 +197,7 @@ def test_a_failed_send_focuses_the_first_problem(
 
 
 def test_an_amount_beyond_what_a_browser_counts_is_exact(api: Session) -> None:
-    """An amount of more than 53 bits is sent digit by digit."""
+    """An amount with more than 53 bits is sent exactly."""
     made = form(api.simulate_authorization)
 
     made.view.inputs.fields["amount"].input.value = "90071992547409.93"
@@ -206,7 +206,7 @@ def test_an_amount_beyond_what_a_browser_counts_is_exact(api: Session) -> None:
 
 
 def test_rules_over_several_fields_are_shown(api: Session) -> None:
-    """A 9-digit national id is asked for once the country of issue is US, at the id's own field."""
+    """If the country of issue is US, the id field asks for a 9-digit national id."""
     made = form(api.update_ubo)
     made.view.inputs.fields["national_id"].input.value = "12"
 
@@ -218,7 +218,7 @@ def test_rules_over_several_fields_are_shown(api: Session) -> None:
 
 
 def test_an_alternative_shows_its_fields_alone(api: Session) -> None:
-    """Choosing a share token hides the personal data and forgets what was typed there."""
+    """Choosing a share token hides the fields of personal data and discards their values."""
     made = form(api.create_user_application)
     (alternative,) = made.draft.alternatives
     chooser = made.view.inputs.choosers[alternative]
@@ -237,7 +237,7 @@ def test_an_alternative_shows_its_fields_alone(api: Session) -> None:
 
 
 def test_a_business_is_asked_for_its_name(api: Session) -> None:
-    """The kind of beneficiary decides which names are asked for; those of the other kind are forgotten."""
+    """The beneficiary type decides which names are required. Names of the other type are discarded."""
     made = form(api.create_payment_account)
     kind, names = "external_fiat_account.beneficiary_type", "external_fiat_account.beneficiary_first_name"
     made.view.inputs.fields[kind].input.value = "individual"
@@ -251,7 +251,7 @@ def test_a_business_is_asked_for_its_name(api: Session) -> None:
 
 
 def test_omitted_and_empty_differ(api: Session) -> None:
-    """An empty box is not sent; two quotation marks send an empty text."""
+    """An empty input is omitted. Two quotation marks send empty text."""
     made = form(api.update_user, user_id=PERSON_ID, last_name="Sample")
 
     left_out = made.value.first_name
@@ -266,7 +266,7 @@ PERSON_ID = "3f2a0b1c-0000-4000-8000-000000000000"
 
 
 def test_a_full_amount_is_explicit(api: Session) -> None:
-    """Leaving a refund's amount empty is a problem; FULL is ticked or typed, and a number takes the tick away."""
+    """A refund without an amount is a problem. FULL is ticked or typed, and a number clears the checkbox."""
     made = form(api.simulate_refund, transaction_id=PERSON_ID)
 
     empty = [one.path for one in made.problems]
@@ -281,7 +281,7 @@ def test_a_full_amount_is_explicit(api: Session) -> None:
 
 
 def test_terms_left_out_need_a_tick(api: Session) -> None:
-    """Leaving out the acceptance of the terms means accepted, so a person says that they know."""
+    """Omitting the terms means that they are accepted, so a person has to acknowledge the omission."""
     made = form(api.create_user_application, **{**PERSON, "is_terms_of_service_accepted": None})
 
     wanting = [one.path for one in made.problems]
@@ -293,7 +293,7 @@ def test_terms_left_out_need_a_tick(api: Session) -> None:
 
 
 def test_ten_clicks_send_once(api: Session, purchase: dict[str, Any]) -> None:
-    """A double click, or Enter held down, is one request."""
+    """A double click, or holding Enter, sends one request."""
     made = form(api.simulate_authorization, **purchase)
     button = made.view.button
 
@@ -305,7 +305,7 @@ def test_ten_clicks_send_once(api: Session, purchase: dict[str, Any]) -> None:
 
 
 def test_a_second_call_in_flight_is_refused(api: Session, purchase: dict[str, Any]) -> None:
-    """While a call runs the button is dead, and another submit is refused."""
+    """While a call runs, the button is disabled and `submit` is refused."""
     made = form(api.simulate_authorization, **purchase)
     seen: list[Any] = []
 
@@ -326,7 +326,7 @@ def test_a_second_call_in_flight_is_refused(api: Session, purchase: dict[str, An
 
 
 def test_queued_clicks_do_not_repeat_a_refused_call(api: Session, purchase: dict[str, Any]) -> None:
-    """Clicks that were under way when a call was refused do not send it again."""
+    """Clicks that were queued when a call was refused do not send it again."""
     made = form(api.simulate_authorization, **{**purchase, "card_id": PERSON_ID})
     button = made.view.button
 
@@ -339,7 +339,7 @@ def test_queued_clicks_do_not_repeat_a_refused_call(api: Session, purchase: dict
 
 
 def test_a_spent_form_sends_nothing_more(api: Session, purchase: dict[str, Any]) -> None:
-    """After it was sent, a form holds no values and cannot be filled or sent again."""
+    """After sending, a form has no values and cannot be filled in or sent again."""
     made = form(api.simulate_authorization, **purchase)
     made.submit()
 
@@ -352,7 +352,7 @@ def test_a_spent_form_sends_nothing_more(api: Session, purchase: dict[str, Any])
 
 
 def test_private_values_from_code_reach_no_widget(api: Session) -> None:
-    """Values set from code are masked in inputs, snippets, reprs and static HTML."""
+    """Private values set from code are masked in inputs, snippets, reprs and static HTML."""
     made = form(api.create_user_application, **PERSON)
     shown = [state(made.widget), repr(made), made.html, *made.snippets.values(), made.put_in_cell(), str(made.problems)]
 
@@ -360,7 +360,7 @@ def test_private_values_from_code_reach_no_widget(api: Session) -> None:
 
 
 def test_nothing_typed_is_left_after_sending(api: Session) -> None:
-    """After sending, no value is left in a widget, and every input is closed."""
+    """After sending, no widget contains a value, and every input is closed."""
     made = form(api.create_user_application)
     made.view.inputs.choosers[made.draft.alternatives[0]].value = 2
     flat = {f"address.{key}": value for key, value in PERSON["address"].items()}
@@ -379,7 +379,7 @@ def test_nothing_typed_is_left_after_sending(api: Session) -> None:
 
 
 def test_closing_forgets_everything(api: Session) -> None:
-    """A closed form holds nothing and cannot be sent."""
+    """A closed form has no values and cannot be sent."""
     made = form(api.create_user_application, **PERSON)
 
     made.close()
@@ -391,7 +391,7 @@ def test_closing_forgets_everything(api: Session) -> None:
 
 
 def test_secrets_are_typed_again_after_a_refusal(api: Session) -> None:
-    """A refused call forgets account numbers and the like, and keeps the rest to be corrected."""
+    """After a refused call, the form clears account numbers and other secrets, and keeps other values."""
     made = form(api.create_payment_account, **ACCOUNT, user_id=PERSON_ID)
 
     with pytest.raises(ApiError, match="refused"):
@@ -404,7 +404,7 @@ def test_secrets_are_typed_again_after_a_refusal(api: Session) -> None:
 
 @pytest.mark.parametrize("path", ["merchant_name", "card_id", "amount", "currency"])
 def test_a_private_key_is_refused_in_any_field(api: Session, path: str) -> None:
-    """A pasted private key is taken away at once and named, typed or from code."""
+    """A pasted private key is removed immediately and reported, whether typed or set from code."""
     made = form(api.simulate_authorization)
 
     made.view.inputs.fields[path].input.value = "ab" * 32
@@ -418,7 +418,7 @@ def test_a_private_key_is_refused_in_any_field(api: Session, path: str) -> None:
 
 
 def test_errors_of_a_click_are_shown_with_the_journal_id(api: Session, purchase: dict[str, Any]) -> None:
-    """A refusal stands in the form, with the entry of the journal."""
+    """The form shows a refusal with the id of its journal entry."""
     made = form(api.simulate_authorization, **{**purchase, "card_id": PERSON_ID})
 
     made.view.button.click()
@@ -429,7 +429,7 @@ def test_errors_of_a_click_are_shown_with_the_journal_id(api: Session, purchase:
 
 
 def test_a_defect_in_a_callback_is_shown_by_its_kind(api: Session, purchase: dict[str, Any]) -> None:
-    """An unexpected error is not swallowed, and its text, which may hold anything, is not shown."""
+    """An unexpected error is reported by its class. Its text may contain anything and is not shown."""
     made = form(api.simulate_authorization, **purchase)
 
     def breaks(_: Any) -> Any:
@@ -444,13 +444,13 @@ def test_a_defect_in_a_callback_is_shown_by_its_kind(api: Session, purchase: dic
 
 
 def test_unknown_names_are_refused(api: Session) -> None:
-    """fill() takes the operation's own names."""
+    """`fill` accepts only the operation's argument names."""
     with pytest.raises(UsageError, match="adress"):
         form(api.update_user, adress={})
 
 
 def test_what_cannot_have_a_form_says_so(api: Session) -> None:
-    """A form takes an operation with arguments, of a client that is called plainly."""
+    """A form requires an operation with arguments, taken from a synchronous client."""
     later = AsyncClient(base_url="http://127.0.0.1:1/v1", api_key="k" * 20, journal=False)
 
     for wrong in (api.list_contracts, later.simulate_refund, print):
@@ -459,7 +459,7 @@ def test_what_cannot_have_a_form_says_so(api: Session) -> None:
 
 
 def test_masked_values_and_invisible_text_need_a_tick(api: Session, purchase: dict[str, Any]) -> None:
-    """What a careful client refuses is sent only after it was ticked."""
+    """Values that the client refuses by default are sent only after a checkbox is ticked."""
     made = form(api.simulate_authorization, **{**purchase, "merchant_name": "Shop\u202e"})
 
     rules = [one.rule for one in made.problems]
@@ -473,7 +473,7 @@ def test_masked_values_and_invisible_text_need_a_tick(api: Session, purchase: di
 
 
 def test_a_call_becomes_a_step_with_parameters_for_what_is_private(api: Session) -> None:
-    """Steps of several forms stand in one script, and a private value is never in its text."""
+    """A script collects the steps of several forms. Private values become parameters."""
     script = Script()
     first = form(api.create_user_application, script=script, **PERSON)
 
@@ -508,16 +508,16 @@ def test_the_callback_thread_does_not_matter(api: Session, purchase: dict[str, A
 
 
 class TestProduction:
-    """A form for production."""
+    """Forms for a production service."""
 
     @pytest.fixture
     def live(self) -> Any:
-        """Yield a session whose sandbox plays production."""
+        """Yield a session whose sandbox imitates production."""
         with connect(seed=7, environment="production") as made:
             yield made
 
     def test_it_is_marked_in_words_and_color(self, live: Session) -> None:
-        """The environment stands in the head, on the button and in its color."""
+        """The head and the button name the environment, in the environment's color."""
         made = form(live.update_user)
 
         assert "PRODUCTION" in made.view.head.value
@@ -526,7 +526,7 @@ class TestProduction:
         assert live.info()["key_fingerprint"] in made.view.head.value
 
     def test_it_is_dead_until_armed(self, live: Session) -> None:
-        """An effect is not sent before it was armed, for some minutes and with a reason."""
+        """A call with an effect is sent only after it was armed for some minutes with a reason."""
         user = live.sandbox.guide()["users"]["approved"][0]
         made = form(live.update_user, user_id=user, first_name="Ada")
         dead = made.view.button.disabled
@@ -540,7 +540,7 @@ class TestProduction:
         assert "Ada" == made.submit().first_name
 
     def test_what_cannot_be_undone_is_typed(self, live: Session) -> None:
-        """A deletion is sent only after the end of the id was typed."""
+        """A deletion is sent only after the last characters of the id are typed."""
         account = live.sandbox.guide()["payment_accounts"][0]
         made = form(live.delete_payment_account, payment_account_id=account)
         made.view.arm(10, "a test")
@@ -553,7 +553,7 @@ class TestProduction:
         assert "done" == made.state, made.view.error.value
 
     def test_a_simulation_is_refused(self, live: Session) -> None:
-        """A simulation in production is refused and nothing is sent."""
+        """A simulation in production is refused, and nothing is sent."""
         made = form(live.simulate_refund, transaction_id=PERSON_ID, amount=FULL)
         made.view.arm(10, "a test")
 
@@ -563,7 +563,7 @@ class TestProduction:
 
 
 def test_a_plain_client_has_forms_too(api: Session, purchase: dict[str, Any]) -> None:
-    """A client without an inbox or a sandbox answers without events."""
+    """With a client that has no inbox or sandbox, the answer shows no events."""
     sandbox = api.sandbox
     with Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport()) as client:
         made = form(client.simulate_authorization, **purchase)
@@ -573,7 +573,7 @@ def test_a_plain_client_has_forms_too(api: Session, purchase: dict[str, Any]) ->
 
 
 def test_an_unknown_outcome_is_shown_and_never_sent_again(api: Session, purchase: dict[str, Any]) -> None:
-    """A call that left without an answer: the form says that it may have been carried out, with its journal id, and ends."""
+    """Without an answer, the form says that the call may have been carried out, shows the journal id and closes."""
     made = form(api.simulate_authorization, **purchase)
     api.sandbox.add_fault("lost", of="simulate_authorization")
 
@@ -589,7 +589,7 @@ def test_an_unknown_outcome_is_shown_and_never_sent_again(api: Session, purchase
 
 
 def test_the_same_write_again_in_production_needs_a_tick() -> None:
-    """The same change within a day is refused, a tick appears, and with it the change is sent."""
+    """Repeating a change within a day is refused until its checkbox is ticked."""
     with connect(seed=7, environment="production") as live:
         user = live.sandbox.guide()["users"]["approved"][0]
         live.arm(operations={"update_user"}, minutes=10, reason="a test")
@@ -609,7 +609,7 @@ def test_the_same_write_again_in_production_needs_a_tick() -> None:
 
 @pytest.mark.parametrize("chain, said", [(None, "check"), (901, "Solana")], ids=["checksum", "chain"])
 def test_a_mistyped_address_is_refused_at_its_field(api: Session, chain: int | None, said: str) -> None:
-    """A mixed-case address with a wrong checksum, or one of another chain, is refused while typing."""
+    """A wrong checksum, or an address of another chain, is reported while typing."""
     address = chains.eip55("0x" + "5ab" * 13 + "c")
     slip = address.replace("a", "A", 1) if "a" in address else address.replace("A", "a", 1)
     made = form(api.sign_withdrawal, token=address, chain_id=chain)
@@ -623,7 +623,7 @@ def test_a_mistyped_address_is_refused_at_its_field(api: Session, chain: int | N
 
 
 def test_update_that_changes_nothing_is_not_offered(api: Session) -> None:
-    """A form with ids alone says that there is nothing to change; one field is enough."""
+    """A form with only ids says that nothing would change. One more field is enough."""
     made = form(api.update_user, user_id=PERSON_ID)
 
     assert [(one.path, one.rule) for one in made.problems] == [("", "empty")]
@@ -635,7 +635,7 @@ def test_update_that_changes_nothing_is_not_offered(api: Session) -> None:
 def test_a_key_stroke_builds_the_request_once(
     api: Session, purchase: dict[str, Any], monkeypatch: pytest.MonkeyPatch, opened: int | None
 ) -> None:
-    """Each change builds one record, whether the snippets are in view or not."""
+    """Each change builds one record, whether or not the snippets are visible."""
     made = form(api.simulate_authorization, **purchase)
     made.view.snippets.show(opened)
     build, built = walk.build, []
@@ -648,7 +648,7 @@ def test_a_key_stroke_builds_the_request_once(
 
 
 def test_snippets_are_written_when_they_are_opened(api: Session, purchase: dict[str, Any]) -> None:
-    """A closed snippet holds no text; an open one follows the form."""
+    """A closed snippet has no text. An open snippet is updated with the form."""
     made = form(api.simulate_authorization, **purchase)
     closed = state(made.view.snippets.widget)
     made.view.snippets.show(1)
@@ -662,7 +662,7 @@ def test_snippets_are_written_when_they_are_opened(api: Session, purchase: dict[
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [False, True], ids=["open", "sent"])
 def test_a_closed_form_leaves_no_widget_model(api: Session, purchase: dict[str, Any], sent: bool) -> None:
-    """Closing removes every model: inputs, layouts, styles, the answer and forms that were opened from it."""
+    """Closing removes the models of inputs, layouts, styles, the answer and forms opened from it."""
     before = models()
     made = form(api.simulate_authorization, **purchase)
     if sent:
@@ -677,7 +677,7 @@ def test_a_closed_form_leaves_no_widget_model(api: Session, purchase: dict[str, 
 
 @pytest.mark.slow
 def test_submitted_forms_keep_a_bounded_number_of_widgets(api: Session, purchase: dict[str, Any]) -> None:
-    """The last twenty are live; an earlier one shows its answer, and one below which a form is open stays."""
+    """The last twenty forms stay live. Older forms show static answers, unless a form below is open."""
     first = form(api.simulate_authorization, **purchase)
     first.submit()
     next(one for one in below(first.widget) if getattr(one, "description", "") == "Reverse").click()
@@ -701,7 +701,7 @@ def models() -> set[str]:
 
 
 def test_a_key_stroke_annotates_what_changed(api: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One field of thirty-three, or those whose problems it changes; the others are left alone."""
+    """Only the edited field, and fields whose problems change with it, are updated."""
     made = form(api.create_user_application)
     inputs = made.view.inputs.fields
     inputs["email"].input.value = "a"

@@ -1,4 +1,4 @@
-"""How forms look: readable in both themes (contrast counted), hostile text harmless everywhere."""
+"""Forms have enough contrast in both themes, and hostile text is shown as text."""
 
 import json
 import re
@@ -57,14 +57,14 @@ HOSTILE = (
 
 
 def luminance(color: str) -> float:
-    """Return the relative luminance of a color, as WCAG counts it."""
+    """Return the relative luminance of a color, as defined by WCAG."""
     parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(a: str, b: str) -> float:
-    """Return the contrast of two colors."""
+    """Return the contrast ratio of two colors."""
     high, low = sorted((luminance(a), luminance(b)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
@@ -72,7 +72,7 @@ def contrast(a: str, b: str) -> float:
 @each("ground", GROUNDS)
 @each("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_the_design_has_contrast_in_both_themes(tokens: Mapping[str, str], ground: str) -> None:
-    """Each color of text has 4.5 to 1 on each ground of its theme, also on the ground of a pill; marks have 3 to 1."""
+    """Text has a contrast of 4.5 to 1 on each background of its theme, including labels. Marks have 3 to 1."""
     faint = {name: contrast(tokens[name], tokens[ground]) for name in TEXTS}
     faint |= {f"{name} on a pill": contrast(tokens[name], mixed(tokens[name], tokens[ground])) for name in TEXTS}
     marks = {name: contrast(tokens[name], tokens[ground]) for name in MARKS}
@@ -84,7 +84,7 @@ def test_the_design_has_contrast_in_both_themes(tokens: Mapping[str, str], groun
 
 
 def mixed(color: str, ground: str) -> str:
-    """Return the ground of a pill: 12 percent of its color."""
+    """Return the background of a label: 12 percent of its color."""
     parts = [(int(color[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(0.12 * top + 0.88 * under):02x}" for top, under in parts)
 
@@ -92,7 +92,7 @@ def mixed(color: str, ground: str) -> str:
 @each("name", ["bad", "warn", "good", "quiet"])
 @each("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_forms_use_the_design(tokens: Mapping[str, str], name: str) -> None:
-    """The style sheet of forms has the colors of the design."""
+    """The style sheet of forms uses the colors of the design."""
     assert f"--wb-{name}:{tokens[name]};" in css("forms/forms", ".wb-root")
 
 
@@ -113,11 +113,11 @@ EXCEPTIONS = {
         "padding: var(--wb-s2) var(--wb-s3) 10px",
     )
 }
-"""What a style sheet says other than with tokens, and why."""
+"""Values in style sheets that are not design tokens, with reasons."""
 
 
 def test_style_sheets_use_the_tokens() -> None:
-    """Colors, sizes of type, spaces and radii come from the design; a space below 4 pixels is the width of a line."""
+    """Colors, font sizes, spaces and radii are design tokens. A space below 4 pixels is the width of a line."""
     files = Path(workbench.__file__).parent
     sheets = {path.name: path.read_text(encoding="utf-8") for path in files.rglob("*.css")}
     for name in ("sandbox/page.py", "analysis/tables/packs.py"):
@@ -131,7 +131,7 @@ def test_style_sheets_use_the_tokens() -> None:
 
 
 def puts_in_a_cell(attributes: dict[str, str | None]) -> bool:
-    """Whether a button writes a text into a new cell, and does nothing else."""
+    """Return whether a button only writes a text into a new cell."""
     asked = json.loads(attributes.pop("data-commandlinker-args") or "{}")
     text = asked.get("args", {}).get("text")
     wanted = {
@@ -146,14 +146,14 @@ def puts_in_a_cell(attributes: dict[str, str | None]) -> bool:
 
 
 class Found(HTMLParser):
-    """What tags and attributes stand in HTML."""
+    """The tags and attributes in HTML."""
 
     def __init__(self) -> None:
         super().__init__()
         self.odd: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what is not ours; the one button that JupyterLab acts on may do one thing alone."""
+        """Record tags and attributes that are not allowed. One button may run a single JupyterLab command."""
         if tag == "button" and puts_in_a_cell(dict(attrs)):
             return
         if tag in DRAWN and not any(name.startswith("on") or "href" in name for name, _ in attrs):
@@ -163,7 +163,7 @@ class Found(HTMLParser):
 
 
 def odd(widget: Any) -> list[str]:
-    """Return the tags and attributes that are not ours, of all HTML below a widget."""
+    """Return the tags and attributes that are not allowed, in all HTML below a widget."""
     found = Found()
     for one in below(widget):
         if isinstance(one, ipywidgets.HTML):
@@ -174,7 +174,7 @@ def odd(widget: Any) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[str, Any], text: str) -> None:
-    """Markup in what is filled in, answered and received is text wherever it is shown."""
+    """Markup in input, answers and events is displayed as text."""
     made = form(api.simulate_authorization, **{**purchase, "merchant_name": text}).allow("unusual_text")
     before = odd(made.widget)
     made.submit()
@@ -190,7 +190,7 @@ def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[s
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if walk.members(one.request)])
 def test_hostile_text_in_any_field_is_text(api: Session, name: str) -> None:
-    """Markup typed into every text field of an operation stays text beside it, below it and where no widget lives."""
+    """Markup typed into any text field is displayed as text next to it, below it and in static HTML."""
     made = form(getattr(api, name))
     texts = [path for path, leaf in made.draft.leaves.items() if isinstance(leaf.member.kind, walk.Text)]
     found = []
@@ -206,15 +206,15 @@ def test_hostile_text_in_any_field_is_text(api: Session, name: str) -> None:
 
 
 def foreign(html: str) -> list[str]:
-    """Return what a browser's parser finds in HTML that is not ours, however it was nested."""
+    """Return the tags and attributes that a browser's parser finds and that are not allowed, at any depth."""
     tree = html5lib.parseFragment(html, namespaceHTMLElements=False)
     return [str(one.tag) for one in tree.iter() if one.tag not in TAGS | {"DOCUMENT_FRAGMENT"}]
 
 
 def test_html_is_made_by_our_rendering_alone() -> None:
-    """No module uses what would write data into HTML, or make links of it.
+    """No module uses functions that insert data into HTML or create links from it.
 
-    pandas writes the table of a frame from cells that are escaped (tests/tables/test_display.py).
+    pandas creates the table of a frame from escaped cells (tests/tables/test_display.py).
     """
     wrong = re.compile(
         r"Styler|\.style\.(format|set_|map|apply)|render_links|(?<!table = frame)\.to_html\(|\.to_markdown\(|Markdown\("
@@ -228,7 +228,7 @@ def test_html_is_made_by_our_rendering_alone() -> None:
 
 @pytest.mark.parametrize("where", ["sandbox", "production"])
 def test_a_form_names_where_it_works(where: str) -> None:
-    """A form says environment and key, alive and as static HTML; production in its color."""
+    """A live form and its static HTML show environment and key. Production has a separate color."""
     with connect(seed=7, environment=where) as api:
         made = form(api.update_user)
         key = api.info()["key_fingerprint"]
@@ -242,7 +242,7 @@ def test_a_form_names_where_it_works(where: str) -> None:
 
 
 def test_the_panel_names_where_it_works() -> None:
-    """The panel says environment and key, alive and as static HTML."""
+    """A live panel and its static HTML show environment and key."""
     for where in ("sandbox", "production"):
         with connect(seed=7, environment=where) as api:
             panel = browse(api)
@@ -255,7 +255,7 @@ def test_the_panel_names_where_it_works() -> None:
 
 
 def test_a_page_sets_text_as_text_alone() -> None:
-    """The panel's script has no way to make markup of a text, to run one, or to ask another place for anything."""
+    """The panel's script has no code that creates markup from text, evaluates text, or loads from a URL."""
     text = script("file").replace('"http://www.w3.org/2000/svg"', "")  # the address of the XML namespace is not a link
     ways = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser|createContextual|fetch\(|XMLHttp|import\(|WebSocket|https?://|srcdoc|\.src\b|\.href\b"
 
@@ -264,7 +264,7 @@ def test_a_page_sets_text_as_text_alone() -> None:
 
 
 def test_static_html_stands_beside_the_widget(api: Session) -> None:
-    """A form and a panel give HTML and plain text for viewers without widgets, with the environment."""
+    """Forms and panels provide HTML and plain text, with the environment, for viewers without widgets."""
     for shown in (form(api.simulate_refund), browse(api)):
         made = shown._repr_mimebundle_()
 

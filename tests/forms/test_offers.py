@@ -1,4 +1,4 @@
-"""Actions of the panel: forms with the ids filled in, nothing sent by opening one, lists read again afterwards."""
+"""Actions of the panel open forms with prefilled ids. Opening a form sends nothing, and a call refreshes the lists."""
 
 import importlib
 from typing import Any
@@ -17,7 +17,7 @@ from workbench.service.interface.table import OPERATIONS
 
 @pytest.fixture
 def panel(api: Session, purchase: dict[str, Any]) -> Panel:
-    """Return a panel over a session in which something happened."""
+    """Return a panel of a session with some history."""
     user = api.create_user_application(**PERSON)
     api.create_payment_account(**ACCOUNT, user_id=user.id)
     api.simulate_authorization(**purchase)
@@ -25,7 +25,7 @@ def panel(api: Session, purchase: dict[str, Any]) -> Panel:
 
 
 def opened(panel: Panel, name: str, **facts: Any) -> list[str]:
-    """Open the first thing of a list that says something; give the words of its actions."""
+    """Open the first record of a list that matches, and return the labels of its actions."""
     listing = panel.open(name)
     for number, key in enumerate(listing.data.ids):
         known = listing.data.facts(number)
@@ -35,12 +35,12 @@ def opened(panel: Panel, name: str, **facts: Any) -> list[str]:
 
 
 def pressed(panel: Panel, do: str, **more: Any) -> dict[str, Any]:
-    """Return the answer to a press of the button of an action."""
+    """Return the answer to a press of an action's button."""
     return panel.answer({"ask": 1, "do": more.pop("way", "form"), "do_what": do, **more})
 
 
 def test_every_operation_with_arguments_can_be_reached() -> None:
-    """A panel offers each of them, for a tab or for a row."""
+    """A tab or a row of the panel offers each of these operations."""
     offered = {
         one.do
         for table in (offers.OF_TABS, offers.OF_ROWS)
@@ -78,7 +78,7 @@ ACTIONS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name, facts, wanted", ACTIONS)
 def test_a_thing_offers_what_goes_on_from_it(panel: Panel, name: str, facts: dict[str, Any], wanted: set[str]) -> None:
-    """Each action of an operation opens a form that names the thing's ids; opening one sends nothing."""
+    """Each action opens a form with the record's ids. Opening it sends nothing."""
     opened(panel, name, **facts)
     before = len(panel.sandbox.requests())
     offered = panel.show(*panel.opened)["actions"] if panel.opened else []
@@ -97,7 +97,7 @@ def test_a_thing_offers_what_goes_on_from_it(panel: Panel, name: str, facts: dic
 
 
 def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:
-    """Settle, lock and review change the sandbox at a press; a wrong amount is reported, and nothing changes."""
+    """A press of Settle, Lock or Review changes the sandbox. A wrong amount is reported and changes nothing."""
     opened(panel, "transactions", status="authorized")
     wrong = pressed(panel, "settle", way="control", values={"amount": "1250"})
     done = pressed(panel, "settle", way="control", values={"amount": "10.00"})
@@ -117,7 +117,7 @@ def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:
 
 
 def test_a_change_is_seen_at_once(panel: Panel, api: Session) -> None:
-    """After the answer a page is sent what changed; the record stays open with its new request."""
+    """After the answer the page receives the changes, and the record stays open with its new request."""
     mark = panel.answer({"do": "rows", "list": "users"})["mark"]
     opened(panel, "users", kind="user", application_status="approved")
     panel.act("update_user", is_active=False).view.button.click()
@@ -132,7 +132,7 @@ def test_a_change_is_seen_at_once(panel: Panel, api: Session) -> None:
 
 @pytest.mark.slow
 def test_alternatives_are_reached_from_the_panel(panel: Panel) -> None:
-    """User or company, individual or business, personal data or share token: each is a choice in a form opened here."""
+    """The opened form offers user or company, individual or business, and personal data or share token."""
     groups = {}
     for name, do in (("users", "create_user_application"), ("payment accounts", "create_payment_account")):
         panel.open(name)
@@ -154,7 +154,7 @@ def test_alternatives_are_reached_from_the_panel(panel: Panel) -> None:
 
 
 def test_the_rewards_of_a_user_are_one_press_away(panel: Panel, api: Session) -> None:
-    """The list of rewards opens with what the user earned."""
+    """The action opens the list of the user's rewards."""
     user = api.sandbox.guide()["rewards_users"][0]["id"]
     opened(panel, "users", id=user)
 
@@ -162,11 +162,11 @@ def test_the_rewards_of_a_user_are_one_press_away(panel: Panel, api: Session) ->
 
     assert "rewards" == answer["list"]
     assert user == panel.rewards.user
-    assert panel.rewards.data.rows
+    assert len(panel.rewards)
 
 
 def test_a_deleted_account_offers_nothing(panel: Panel) -> None:
-    """What is over is not done again."""
+    """A deleted account has no actions."""
     opened(panel, "payment accounts")
     key = panel.opened[1]
     panel.act("delete_payment_account").submit()
@@ -175,7 +175,7 @@ def test_a_deleted_account_offers_nothing(panel: Panel) -> None:
 
 
 def test_another_thing_closes_the_form(panel: Panel) -> None:
-    """A form belongs to its thing: what was typed goes with it."""
+    """A form belongs to its record. Opening another record discards the typed values."""
     opened(panel, "users", kind="user")
     pressed(panel, "update_user")
     made = panel.form
@@ -188,7 +188,7 @@ def test_another_thing_closes_the_form(panel: Panel) -> None:
 
 
 def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
-    """Forms of all lists add to the panel's script, and say where it is."""
+    """Forms of all lists add steps to the panel's script, and name the script."""
     for name, do in (("disputes", "update_dispute"), ("payment accounts", "delete_payment_account")):
         opened(panel, name)
         made = panel.act(do)
@@ -199,7 +199,7 @@ def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
 
 
 def test_production_offers_no_simulation_and_asks() -> None:
-    """What exists in a sandbox alone is not offered; what has an effect waits for arming."""
+    """Simulations and controls are not offered in production, and calls with an effect wait for arming."""
     # importing it makes panels of sandboxes offer the tasks of the course
     importlib.import_module("workbench.course.learner")
     with wb.connect(seed=7, environment="production") as live:
@@ -215,7 +215,7 @@ def test_production_offers_no_simulation_and_asks() -> None:
 
 
 def test_every_action_says_what_it_did() -> None:
-    """Each in words of its own, which are not those of the operation."""
+    """Each action has a separate message that differs from the operation's name."""
     acts = {one.do for table in (offers.OF_TABS, offers.OF_ROWS) for group in table.values() for one in group}
 
     assert acts == set(offers.DONE)
@@ -234,7 +234,7 @@ def test_a_dispute_is_offered_once(panel: Panel) -> None:
 
 
 def test_an_answer_offers_what_its_record_allows(panel: Panel, purchase: dict[str, Any]) -> None:
-    """After Settle: Refund and Dispute, and neither Settle nor Reverse; after a full refund neither of them."""
+    """The answer offers Refund and Dispute after Settle, but neither Refund, Settle nor Reverse after a full refund."""
     made = panel.act("simulate_authorization", **purchase)
     made.submit()
 

@@ -1,4 +1,4 @@
-"""Forms that a notebook replaced are closed, and leave no widget."""
+"""Forms that a notebook has replaced are closed and leave no widgets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ AROUND = ("LayoutModel", "StyleModel")
 
 
 class Shell:
-    """What a kernel's shell says of the running cell."""
+    """The state of the running cell, as a kernel's shell reports it."""
 
     def __init__(self) -> None:
         self.user_ns: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class Shell:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Return a shell in which the forms of this test are made."""
+    """Return a shell in which the forms of a test are created."""
     made = Shell()
     monkeypatch.setattr(predecessors, "notebook_shell", lambda: made)
     monkeypatch.setattr(predecessors, "_made", [])
@@ -50,7 +50,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 @pytest.mark.slow
 def test_a_cell_that_runs_again_leaves_no_widget(api: Session, shell: Shell) -> None:
-    """Two forms of one run stay open together; after twenty runs there are as many widgets as after one."""
+    """Two forms of one run stay open together. Twenty runs leave as many widgets as one run."""
     kept: list[Any] = []
 
     def cell() -> None:
@@ -66,7 +66,7 @@ def test_a_cell_that_runs_again_leaves_no_widget(api: Session, shell: Shell) -> 
 
 
 def test_a_name_that_is_given_again_closes_its_form(api: Session, shell: Shell) -> None:
-    """In whatever cell; a form with another name stays."""
+    """Any cell can assign the name again. Forms with other names stay open."""
 
     def make(name: str) -> None:
         shell.user_ns[name] = form(api.simulate_refund)
@@ -83,7 +83,7 @@ def test_a_name_that_is_given_again_closes_its_form(api: Session, shell: Shell) 
 
 
 def test_a_form_makes_what_is_open(api: Session) -> None:
-    """The application opens with at most sixty widgets, besides their layouts and styles; a step makes its fields."""
+    """The application form opens with at most sixty widgets, and a step creates its fields when opened."""
     before = models()
     made = form(api.create_user_application)
     state = ipywidgets.Widget.get_manager_state()["state"]

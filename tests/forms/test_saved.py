@@ -1,4 +1,4 @@
-"""A notebook that was run and saved, widgets and all, holds nothing of what forms were given."""
+"""A notebook that was run and saved with its widgets contains no values entered into forms."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ CELLS = (
 
 
 def elsewhere(notebook: Any) -> str:
-    """Return what a viewer shows that runs nothing and knows no widgets, as nbviewer does of a notebook it does not trust."""
+    """Return what a viewer without scripts and widgets shows, as nbviewer does for an untrusted notebook."""
     import nbformat
     from nbconvert import HTMLExporter
 
@@ -44,7 +44,7 @@ def elsewhere(notebook: Any) -> str:
 @pytest.mark.slow
 @pytest.mark.notebook
 def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted values stand in no output and in no widget's state of a notebook that nbclient ran and stored."""
+    """Planted values are in no output and no widget state of a notebook that nbclient ran and saved."""
     import nbformat  # the import takes a second, and only this test needs it
     from nbclient import NotebookClient
 

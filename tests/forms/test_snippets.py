@@ -1,4 +1,4 @@
-"""Snippets of a call, each read back by what it is for; and private values shown for a minute."""
+"""Each snippet of a call can be parsed by its tool, and revealed private values are shown for a minute."""
 
 import ast
 import shlex
@@ -46,7 +46,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_the_python_is_the_call(api: Session, name: str) -> None:
-    """The Python names the operation and each open argument with its value."""
+    """The Python code names the operation and each public argument with its value."""
     made = form(getattr(api, name), **CALLS[name])
 
     call = ast.parse(made.snippets["Python"], mode="eval").body
@@ -61,7 +61,7 @@ def test_the_python_is_the_call(api: Session, name: str) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> None:
-    """A shell splits the command into the options that the terminal takes, with the values of the form."""
+    """A shell splits the command into the terminal's options with the form's values."""
 
     made = form(getattr(api, name), **CALLS[name])
     program, noun, verb, *words = shlex.split(made.snippets["Terminal"].replace("=-", " -"))
@@ -79,7 +79,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
 
 @pytest.mark.parametrize("name", CALLS)
 def test_curl_holds_no_key_and_no_private_value(api: Session, name: str) -> None:
-    """The key is a variable of the shell, an account number is dots."""
+    """The key is a shell variable, and an account number is masked."""
     made = form(getattr(api, name), **CALLS[name])
     text = made.snippets["curl"]
 
@@ -95,14 +95,14 @@ def test_curl_holds_no_key_and_no_private_value(api: Session, name: str) -> None
 def test_curl_is_the_one_of_the_terminal(
     api: Session, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command that a form shows, pasted with `--dry-run`, shows the very curl that stands beside it."""
+    """The form's command with `--dry-run` prints the same curl command as the form."""
 
     class Lent:
         def __enter__(self) -> Session:
             return api
 
         def __exit__(self, *_: object) -> None:
-            """Nothing is to be closed."""
+            """Close nothing."""
 
     monkeypatch.setattr(binding, "session", lambda where: Lent())
     made = form(getattr(api, name), **CALLS[name])
@@ -113,7 +113,7 @@ def test_curl_is_the_one_of_the_terminal(
 
 @pytest.mark.parametrize("name", CALLS)
 def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> None:
-    """The text of the step reads back as a sequence with this operation."""
+    """The text of the step parses to a sequence with this operation."""
     made = form(getattr(api, name), **CALLS[name])
 
     (step,) = from_toml(made.snippets["Sequence step"]).steps
@@ -124,7 +124,7 @@ def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> Non
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_typed_into_any_field(text: str) -> None:
-    """Whatever is typed, the draft says what is wrong and every way can still be written."""
+    """For any text, the draft reports problems and every snippet can be created."""
     from workbench.base.errors import InvalidRequest
     from workbench.screens.forms import snippets
 
@@ -145,14 +145,14 @@ def test_any_text_can_be_typed_into_any_field(text: str) -> None:
 
 @given(st.integers(min_value=0, max_value=10**80))
 def test_amounts_go_through_text_and_back(amount: int) -> None:
-    """Any whole number is the same after it was shown and read again."""
+    """Any integer is equal after it was formatted and parsed."""
     one = member(OPERATIONS["simulate_authorization"].request, "amount")
 
     assert amount == value_of(one, text_of(one, amount))
 
 
 class Later:
-    """A clock for what is put off."""
+    """A clock for scheduled calls."""
 
     def __init__(self) -> None:
         self.due: list[tuple[float, Callable[[], None]]] = []
@@ -162,11 +162,11 @@ class Later:
         return self
 
     def cancel(self) -> None:
-        """Nothing is put off any more."""
+        """Accept the cancellation."""
 
 
 def test_a_look_passes_after_a_minute_and_is_audited(api: Session) -> None:
-    """Private values of an answer are shown for 60 seconds, are then in no widget, and the journal counts it."""
+    """Private values are shown for 60 seconds and then in no widget. The journal counts each reveal."""
     import ipywidgets
 
     user = api.create_user_application(**PERSON)
@@ -188,7 +188,7 @@ def test_a_look_passes_after_a_minute_and_is_audited(api: Session) -> None:
 
 
 def test_a_form_offers_the_look_and_closing_ends_it(api: Session) -> None:
-    """The answer's card shows private values on a button alone, and a closed form hides them."""
+    """Private values are shown only after a press of a button, and closing the form hides them."""
     made = form(api.create_user_application, **PERSON)
     made.submit()
     before = state(made.view.card.widget)
@@ -205,7 +205,7 @@ def test_a_form_offers_the_look_and_closing_ends_it(api: Session) -> None:
 
 
 def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
-    """What a withdrawal's signature is stands in no form, and no button shows it."""
+    """No form and no button shows a withdrawal signature."""
     contract = api.list_contracts()[0]
     made = form(
         api.sign_withdrawal, chain_id=contract.chain_id, token=contract.tokens[0].address, amount="100",
@@ -222,7 +222,7 @@ def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
 
 @pytest.mark.slow
 def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    """Once the embedded sandbox is shared, both name its URL; before, a note says how."""
+    """A shared embedded sandbox's URL is in both snippets. Before sharing, a note explains how to share it."""
     from workbench.screens.forms.snippets import note
     from workbench.terminal import main
 

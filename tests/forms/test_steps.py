@@ -1,4 +1,4 @@
-"""Forms in steps: what is missing is linked at the top, a person or a file fills them, and nothing private stays."""
+"""Forms with steps: links to missing fields, prefilling from a person or a file, and no remaining private values."""
 
 import json
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ WIRE = {
 
 
 def upload(made: Any, data: bytes, name: str = "person.json") -> None:
-    """Choose a file, as the widget in a page does."""
+    """Select a file, as the widget does in a page."""
     file = {"name": name, "type": "application/json", "size": len(data), "content": memoryview(data)}
     made.view.filling.file.value = ({**file, "last_modified": datetime(2026, 1, 1, tzinfo=UTC)},)
 
@@ -52,7 +52,7 @@ def collapsed(made: Any, label: str) -> ipywidgets.Accordion:
 
 
 def title(made: Any) -> str:
-    """Return the title of the step that is shown, which is the only one."""
+    """Return the title of the only visible step."""
     shown = [step.title for step in made.view.inputs.steps if step.box.layout.display is None]
     assert 1 == len(shown)
     assert shown[0] in made.view.steps.title.value
@@ -60,7 +60,7 @@ def title(made: Any) -> str:
 
 
 def test_what_is_missing_is_named_at_the_top(api: Session) -> None:
-    """Each step says how much is to do, and links each input; what depends on a choice follows it."""
+    """Each step counts and links its missing inputs, including inputs that depend on a choice."""
     made = form(api.create_user_application)
     assert [
         "1. Identity – 1 to do", "2. Contact – 1 to do", "3. Occupation and spending – 4 to do",
@@ -81,7 +81,7 @@ def test_what_is_missing_is_named_at_the_top(api: Session) -> None:
     ("create_payment_account", 0), ("simulate_refund", 0),
 ])  # fmt: skip
 def test_forms_with_many_inputs_have_steps(api: Session, name: str, titles: int) -> None:
-    """Each input is on one step, and all of them are."""
+    """The steps contain each input exactly once."""
     made = form(getattr(api, name))
 
     steps = made.view.inputs.steps
@@ -90,7 +90,7 @@ def test_forms_with_many_inputs_have_steps(api: Session, name: str, titles: int)
 
 
 def test_a_link_shows_its_step_and_input(api: Session) -> None:
-    """Also an input in a collapsed panel; Next and Back go through the steps and end at the last and first."""
+    """A link also opens a collapsed panel. Next and Back move through the steps and stop at the ends."""
     made = form(api.create_user_application, phone_number="not a number", is_terms_of_service_accepted=True)
     assert "Identity" == title(made)
 
@@ -111,7 +111,7 @@ def test_a_link_shows_its_step_and_input(api: Session) -> None:
 
 
 def test_a_step_that_was_left_shows_what_it_lacks(api: Session) -> None:
-    """Fields that nobody has reached show no problem."""
+    """Fields of steps that were not visited show no problem."""
     made = form(api.create_user_application)
     notes = {path: field.note for path, field in made.view.inputs.fields.items()}
     press(made, "3. Occupation and spending – 4 to do")
@@ -124,7 +124,7 @@ def test_a_step_that_was_left_shows_what_it_lacks(api: Session) -> None:
 
 
 def test_a_press_that_sends_nothing_shows_the_first_step_with_a_problem(api: Session) -> None:
-    """A complete form that lacks one value shows its step."""
+    """The form shows the step of the single missing value."""
     made = form(api.create_user_application, **{**PERSON, "annual_salary": None})
 
     made.view.button.click()
@@ -135,7 +135,7 @@ def test_a_press_that_sends_nothing_shows_the_first_step_with_a_problem(api: Ses
 
 
 def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
-    """It opens when one of them has a value."""
+    """The panel opens if one of its inputs has a value."""
     made = form(api.create_user_application)
     made.view.steps.go(1)
     panel = collapsed(made, "Second line")
@@ -148,7 +148,7 @@ def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
 
 
 def test_a_person_of_the_sandbox_fills_the_form(api: Session) -> None:
-    """One choice; only the terms stay open, since no value is preselected. The message names the examples."""
+    """Only the terms remain open, because no choice is preselected. The message names the example values."""
     made = form(api.create_user_application)
     user = api.sandbox.guide()["users"]["approved"][0]
 
@@ -164,7 +164,7 @@ def test_a_person_of_the_sandbox_fills_the_form(api: Session) -> None:
 
 
 def test_a_person_replaces_a_share_token(api: Session) -> None:
-    """What belonged to the other choice is discarded, as when a person chooses."""
+    """Values of the other alternative are discarded, as after a person's choice."""
     made = form(api.create_user_application, persona_share_token="token")
 
     made.view.filling.people.value = api.sandbox.guide()["users"]["approved"][0]
@@ -174,7 +174,7 @@ def test_a_person_replaces_a_share_token(api: Session) -> None:
 
 
 def test_a_file_fills_the_form(api: Session) -> None:
-    """A request as JSON, as the command reads it. The file stays in no widget, nor do its private values."""
+    """The JSON request has the format of the command. No widget keeps the file or its private values."""
     made = form(api.create_user_application)
 
     upload(made, json.dumps(WIRE).encode())
@@ -193,7 +193,7 @@ def test_a_file_fills_the_form(api: Session) -> None:
     (b" " * 4_000_001, "is larger than 4,000,000 bytes"),
 ])  # fmt: skip
 def test_a_file_that_cannot_fill_it_changes_nothing(api: Session, data: bytes, said: str) -> None:
-    """One error names what is wrong; values entered before stay."""
+    """An error names the problem, and earlier values remain."""
     made = form(api.create_user_application, occupation="teacher")
 
     upload(made, data)
@@ -204,7 +204,7 @@ def test_a_file_that_cannot_fill_it_changes_nothing(api: Session, data: bytes, s
 
 
 def test_a_value_that_breaks_a_rule_is_filled_in_and_linked(api: Session) -> None:
-    """It is corrected in the form, as one that was typed."""
+    """The value can be corrected in the form, like a typed value."""
     made = form(api.create_user_application)
 
     upload(made, json.dumps({**WIRE, "birthDate": "1990-02-30", "firstName": 5}).encode())
@@ -213,7 +213,7 @@ def test_a_value_that_breaks_a_rule_is_filled_in_and_linked(api: Session) -> Non
 
 
 def test_the_name_of_a_file_is_text(api: Session) -> None:
-    """It is escaped, whether the file was read or not."""
+    """The name is escaped, whether or not the file could be read."""
     made = form(api.create_user_application)
     for data in (b"{", b'{"occupation": "teacher"}'):
         upload(made, data, name="<img src=x onerror=alert(1)>.json")
@@ -222,7 +222,7 @@ def test_the_name_of_a_file_is_text(api: Session) -> None:
 
 
 def test_an_update_of_nothing_is_not_ready(api: Session) -> None:
-    """All of its fields are optional, but one must be given; the steps say so, and offer no other person's values."""
+    """An update needs at least one optional field. The form does not offer values of other people."""
     made = form(api.update_user, user_id=api.sandbox.guide()["users"]["approved"][0])
     assert "5 of 5 steps complete. Nothing to change: fill in at least one field." in made.view.steps.progress.value
     assert ["1. User ✓", "2. Identity – optional", "3. Contact – optional"] == tabs(made)[:3]
@@ -234,7 +234,7 @@ def test_an_update_of_nothing_is_not_ready(api: Session) -> None:
 
 
 def test_people_are_offered_only_in_a_sandbox(api: Session) -> None:
-    """A file fills the form in production, too."""
+    """In production, a form can still be filled in from a file."""
     live = form(connect(seed=7, environment="production").create_user_application)
     assert not hasattr(live.view.filling, "people")
     assert live.view.filling.file.tooltip == "Fill in from a JSON file"
@@ -243,7 +243,7 @@ def test_people_are_offered_only_in_a_sandbox(api: Session) -> None:
 
 
 def test_a_problem_is_said_once_and_to_a_person(api: Session) -> None:
-    """The missing choice stands at the chooser, in words and not in names of the wire."""
+    """A missing choice is reported at its chooser, in readable text without wire names."""
     made = form(api.create_user_application)
     made.view.button.click()
 

@@ -1,4 +1,4 @@
-"""Undo in the panel: the state before the last action, unless something else changed since."""
+"""Undo in the panel restores the state before the last action, unless something else changed since."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,7 @@ def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]
 
 @pytest.fixture
 def panel(session: Session) -> Panel:
-    """Return a panel on the session."""
+    """Return a panel of the session."""
     return browse(session)
 
 
@@ -56,7 +56,7 @@ def ask(panel: Panel, do: str, **more: Any) -> dict[str, Any]:
 
 
 def act(panel: Panel, name: str, do: str, *, state: str, **values: str) -> str:
-    """Open the first row of a list with a status, and use a control; return the id."""
+    """Open the first row of a list with a status, use a control, and return the id."""
     key = listed(panel, name, f"status={state}")[0]
     panel.show(name, key)
     assert "error" not in ask(panel, "control", do_what=do, values=values)
@@ -64,7 +64,7 @@ def act(panel: Panel, name: str, do: str, *, state: str, **values: str) -> str:
 
 
 def test_an_action_is_undone(session: Session, panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """A lock and a purchase by the form: lists show the former state, and the journal notes it."""
+    """After undoing a lock and a purchase, lists show the former state, and the journal records the undo."""
     sandbox = panel.sandbox
     card = act(panel, "cards", "lock_card", state="active")
     assert ("Card locked.", True) == (messages[-1]["text"], messages[-1]["undo"])
@@ -93,7 +93,7 @@ def test_an_action_is_undone(session: Session, panel: Panel, messages: list[dict
 
 
 def test_nothing_is_undone_twice(panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """A second press says that there is nothing to undo."""
+    """A second press reports that no action can be undone."""
     assert "there is nothing to undo" in ask(panel, "undo")["error"]
     act(panel, "cards", "lock_card", state="active")
     ask(panel, "undo")
@@ -102,7 +102,7 @@ def test_nothing_is_undone_twice(panel: Panel, messages: list[dict[str, Any]]) -
 
 
 def test_what_changed_since_is_not_lost(panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """A change by code after the action: undo says so and changes nothing."""
+    """If code changed something after the action, undo reports it and changes nothing."""
     card = act(panel, "cards", "lock_card", state="active")
     other = panel.sandbox.guide()["cards"]["active"][-1]
     panel.sandbox.cards.lock(other)
@@ -114,7 +114,7 @@ def test_what_changed_since_is_not_lost(panel: Panel, messages: list[dict[str, A
 
 @pytest.mark.slow
 def test_two_panels_undo_only_the_last_action(session: Session, panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """The savepoint of the first panel is gone after an action in the second."""
+    """An action in the second panel removes the savepoint of the first panel."""
     second = browse(session)
     card = act(panel, "cards", "lock_card", state="active")
     other = act(second, "cards", "lock_card", state="active")
@@ -128,7 +128,7 @@ def test_two_panels_undo_only_the_last_action(session: Session, panel: Panel, me
 
 @pytest.mark.slow
 def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """A refused action, after a change by code: the one before can no longer be undone either."""
+    """After a change by code and a refused action, the action before them cannot be undone."""
     act(panel, "cards", "lock_card", state="active")
     card = listed(panel, "cards", "status=active")[0]
     panel.show("cards", card)
@@ -144,7 +144,7 @@ def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: l
 
 @pytest.mark.slow
 def test_deliveries_do_not_count_as_changes(panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """An endpoint keeps the delivery of the action; undo works, and drops what was not delivered yet."""
+    """A delivered event does not prevent undo, and undo drops waiting deliveries."""
     panel.sandbox.register_endpoint("http://127.0.0.1:9/hooks")
     card = act(panel, "cards", "lock_card", state="active")
     panel.sandbox.flush(timeout=1)
@@ -165,7 +165,7 @@ def test_deliveries_do_not_count_as_changes(panel: Panel, messages: list[dict[st
 
 @pytest.mark.slow
 def test_a_next_step_of_an_answer_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """Approve in the sandbox, below an application that was filed: the application stays."""
+    """Undoing an approval from the answer of a filed application keeps the application."""
     panel.open("users")
     form = panel.act("create_user_application", **PERSON)
     user = form.submit()
@@ -178,7 +178,7 @@ def test_a_next_step_of_an_answer_is_undone(panel: Panel, messages: list[dict[st
 
 
 def test_a_real_service_has_no_undo() -> None:
-    """A client without a sandbox of its own is asked nothing more."""
+    """A client of a real service has no undo."""
     with Sandbox(seed=7, environment="production").serve() as url:
         client = wb.Client(base_url=url, api_key="key", environment="production")
         panel = browse(client)
@@ -191,7 +191,7 @@ def test_a_real_service_has_no_undo() -> None:
 
 
 def test_forms_of_the_panel_begin_with_values(api: Session) -> None:
-    """In a sandbox a purchase, a decline and a full refund are ready to send; a form elsewhere stays empty."""
+    """In a sandbox, a purchase, a decline and a full refund are ready to send. Other forms start empty."""
     panel = browse(api)
     panel.open("transactions")
     outcomes = []
@@ -216,7 +216,7 @@ def rows(session: Session) -> dict[str, list[tuple[Any, ...]]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["application", "purchase", "deleted account"])
 def test_lists_show_the_former_state(session: Session, panel: Panel, messages: list[dict[str, Any]], job: str) -> None:
-    """What the journal and the events still say of an undone action is not in the lists."""
+    """The lists ignore journal entries and events of undone actions."""
     before = rows(session)
     if job == "application":
         panel.open("users")
@@ -239,7 +239,7 @@ def test_lists_show_the_former_state(session: Session, panel: Panel, messages: l
 def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(
     session: Session, panel: Panel, messages: list[dict[str, Any]]
 ) -> None:
-    """It saved the state after the first action, which is not the state before it."""
+    """The refused action stored a later state, so the first action cannot be undone."""
     card = act(panel, "cards", "lock_card", state="active")
     second = browse(session)
     second.show("cards", listed(second, "cards", "status=active")[0])
@@ -251,7 +251,7 @@ def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(
 
 
 def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """The next purchase is another one for receivers that heard of the first."""
+    """The next purchase has a new id, since receivers may know the undone id."""
     ids = []
     for _ in range(2):
         panel.open("transactions")
@@ -263,7 +263,7 @@ def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, messages: list[
 
 
 def test_other_panels_notice_an_undo(session: Session, panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """Their next look finds that the sandbox changed, although there is no new event."""
+    """Their next poll detects the change, although no event was added."""
     act(panel, "cards", "lock_card", state="active")
     stamp = ask(panel, "tick")["stamp"]
     other = browse(session)
@@ -277,7 +277,7 @@ def test_other_panels_notice_an_undo(session: Session, panel: Panel, messages: l
 def test_faults_and_reads_do_not_count_as_changes(
     session: Session, panel: Panel, messages: list[dict[str, Any]]
 ) -> None:
-    """They are not part of the state that undo restores."""
+    """Faults and reads are not part of the state that undo restores."""
     act(panel, "cards", "lock_card", state="active")
     panel.sandbox.add_fault("lost", of="update_user")
     session.list_contracts()
@@ -287,7 +287,7 @@ def test_faults_and_reads_do_not_count_as_changes(
 
 @pytest.mark.slow
 def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
-    """Another process on the file, or the next one, goes on counting: undo never discards what it did not see."""
+    """The change counter continues across processes, so undo does not discard another process's change."""
     with connect(seed=7, path=tmp_path / "sandbox.db") as session:
         savepoint = internals(session.sandbox).savepoint()
         session.sandbox.create.user()
@@ -299,7 +299,7 @@ def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its actions are carried out and say why they cannot be undone; a sandbox in memory has no such limit."""
+    """Actions on a large file work and state why undo is not available. A sandbox in memory has no such limit."""
     monkeypatch.setattr(state, "MOST_COPIED", 20)
     for path, undoable in ((tmp_path / "sandbox.db", False), (None, True)):
         with connect(seed=7, path=path) as session:
@@ -310,4 +310,4 @@ def test_a_large_file_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
             assert session.sandbox.state(card)["status"] == "locked"
             assert events[-1]["undo"] is undoable
-            assert ("Not undoable: undo copies at most 20 records" in events[-1]["text"]) is not undoable
+            assert ("Not undoable: undo needs a file with at most 20 records" in events[-1]["text"]) is not undoable

@@ -1,4 +1,4 @@
-"""Requests are checked before they are sent: every rule, by name, all together, and never the value."""
+"""Checks of requests before they are sent: every rule, by name, all problems together, and never the value."""
 
 import string
 from decimal import Decimal
@@ -76,7 +76,7 @@ def found(request: Any) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
 @given(data=st.data())
 def test_what_keeps_every_rule_is_taken(operation: Operation[..., Any], data: st.DataObject) -> None:
-    """A request that keeps every rule has no problems, and plain text needs no permission."""
+    """A request that meets every rule has no problems, and plain text needs no permission."""
     request = data.draw(requests(operation))
 
     assert problems(request) == ()
@@ -89,7 +89,7 @@ TEXTS = {f"{row.name} {path}": one for row in ROWS for path, one in leaves(row.r
 @pytest.mark.parametrize("one", TEXTS.values(), ids=TEXTS)
 @given(data=st.data())
 def test_a_plain_text_is_one_of_which_there_is_nothing_to_say(one: Member, data: st.DataObject) -> None:
-    """What the survey passes by, no rule, caution or search for keys would have named, and all else is looked at."""
+    """A text that the survey skips breaks no rule, gives no advice and looks like no private key."""
     _, is_plain = checks.plain(one)
     patterns = filter(None, (one.about.rule.pattern, checks.PATTERNS.get(one.about.rule.format or "")))
     texts = [
@@ -112,7 +112,7 @@ def test_a_plain_text_is_one_of_which_there_is_nothing_to_say(one: Member, data:
     "low, high, value, plain", [(0, None, 0, True), (0, None, -1, False), (1, 5, 5, True), (1, 5, 6, False)]
 )
 def test_a_plain_number_is_within_its_limits(low: int, high: int | None, value: int, plain: bool) -> None:
-    """Both limits are allowed."""
+    """A plain number is within its limits, which are inclusive."""
     one = member(transactions.SimulateAuthorization, "amount")
     limited = attrs.evolve(one, about=attrs.evolve(one.about, rule=Rule(minimum=low, maximum=high)))
 
@@ -126,7 +126,7 @@ BREAKS = [(row, how) for row in ROWS for how in breaks(row.request)]
 @settings(max_examples=1)
 @given(data=st.data())
 def test_one_broken_rule_is_named(operation: Operation[..., Any], how: Break, data: st.DataObject) -> None:
-    """One broken rule is refused by its name and the member's wire path, and nothing else is."""
+    """One broken rule gives one problem with the rule's name and the member's wire path."""
     request = build(operation.request, data.draw(broken(operation, how)))
 
     assert {(how.wire, how.rule)} == set(found(request))
@@ -153,7 +153,7 @@ def test_one_broken_rule_is_named(operation: Operation[..., Any], how: Break, da
     ids=repr,
 )
 def test_only_exact_integers_are_cents(value: Any) -> None:
-    """Whatever is not a whole number is refused by its type, without saying the value."""
+    """A value that is not a whole number is refused by its type, and not quoted."""
     (problem,) = problems(authorization(amount=value))
 
     assert (problem.path, problem.rule) == ("amount", "type")
@@ -165,7 +165,7 @@ def test_only_exact_integers_are_cents(value: Any) -> None:
     "value", [np.int64(1250), np.int32(1250), np.uint8(125)], ids=lambda value: type(value).__name__
 )
 def test_whole_numbers_of_numpy_become_int(value: Any) -> None:
-    """A whole number of another library is a whole number."""
+    """Integers of other libraries become `int`."""
     request = authorization(amount=value)
 
     assert problems(request) == ()
@@ -175,21 +175,21 @@ def test_whole_numbers_of_numpy_become_int(value: Any) -> None:
 @each("value", [None, float("nan"), "", " ", pd.NA, pd.NaT, Decimal("NaN")], ids=repr)
 @each("cls,name", [(transactions.SimulateRefund, "amount"), (transactions.SimulateReversal, "new_amount")])
 def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
-    """An empty amount is not a full refund: FULL has to be said."""
+    """An empty amount is not a full refund. FULL must be explicit."""
     (problem,) = problems(build(cls, {"transaction_id": CARD, name: value}))
 
     assert problem.rule == "required"
-    assert problem.message == "is empty; write FULL for the full amount, in code wb.FULL"
+    assert problem.message == "is empty; write FULL (in code wb.FULL) for the full amount"
 
 
 @pytest.mark.parametrize("value", [0, 1, FULL, 2**256])
 def test_zero_and_full_are_amounts(value: Any) -> None:
-    """Zero is an amount, FULL is explicit, and no amount is too large to be exact."""
+    """Zero and FULL are valid amounts, and large amounts are exact."""
     assert problems(build(transactions.SimulateRefund, {"transaction_id": CARD, "amount": value})) == ()
 
 
 def test_the_unit_flag_has_to_be_said() -> None:
-    """Whether an amount is in native units or cents has no default."""
+    """The flag for native units or cents has no default."""
     request = build(table.Operations.sign_withdrawal.request, {"token": "0x" + "1" * 40, "amount": "1"})
     said = {problem.path: problem.message for problem in problems(request)}
 
@@ -198,18 +198,18 @@ def test_the_unit_flag_has_to_be_said() -> None:
 
 @each("value", ["False", "no", 0, 1, float("nan"), np.int64(1)], ids=repr)
 def test_only_booleans_are_flags(value: Any) -> None:
-    """Text and numbers are no flags."""
+    """Text and numbers are not accepted as flags."""
     assert found(build(people.UpdateUser, {"user_id": CARD, "is_active": value})) == [("isActive", "type")]
 
 
 def test_booleans_of_numpy_are_booleans() -> None:
-    """A boolean of numpy is one."""
+    """NumPy booleans are accepted as booleans."""
     assert problems(build(people.UpdateUser, {"user_id": CARD, "is_active": np.True_})) == ()
 
 
 @each("value", [True, "0x1", 0, -1, 1.0, "1"], ids=repr)
 def test_chain_ids_are_whole_numbers(value: Any) -> None:
-    """True is not chain 1, and neither is text."""
+    """True and text are not accepted as chain ids."""
     request = build(
         table.Operations.sign_withdrawal.request, {"chain_id": value, "token": "0x" + "1" * 40, "amount": "1"}
     )
@@ -219,7 +219,7 @@ def test_chain_ids_are_whole_numbers(value: Any) -> None:
 
 @pytest.mark.parametrize("name,limit", [("first_name", 50), ("external_id", 255)])
 def test_lengths_count_code_points(name: str, limit: int) -> None:
-    """The limit counts code points; where only the count of UTF-16 units passes it, that is a warning."""
+    """Lengths count code points. Too many UTF-16 units give only a warning."""
     at, over = (build(people.UpdateUser, {"user_id": CARD, name: "👩" * n}) for n in (limit, limit + 1))
 
     assert problems(at) == ()
@@ -229,7 +229,7 @@ def test_lengths_count_code_points(name: str, limit: int) -> None:
 
 @each("text", ["a\u202eb", "zero\u200bwidth", "tab\tin", "esc\x1b[31m", "\x85", "line\nline", "a\u3164", "\u2800"])
 def test_invisible_characters_need_a_word(text: str) -> None:
-    """What nobody can see is named and refused, unless it is allowed."""
+    """Invisible characters are named and refused unless allowed."""
     request = authorization(merchant_name=text)
     (refused,) = cautions(request)[0]
 
@@ -241,7 +241,7 @@ def test_invisible_characters_need_a_word(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\0b", "half\ud800"])
 def test_nul_and_surrogates_are_refused(text: str) -> None:
-    """What no JSON text, file or database takes is refused."""
+    """NUL and surrogates are refused, because JSON, files and databases cannot store them."""
     assert found(authorization(merchant_name=text)) == [("merchantName", "text")]
 
 
@@ -260,25 +260,25 @@ def test_nul_and_surrogates_are_refused(text: str) -> None:
     ],
 )
 def test_dates_are_iso(text: str) -> None:
-    """Only an ISO date of the calendar is a date."""
+    """Only ISO dates of the calendar are accepted."""
     assert found(application(birth_date=text)) == [("birthDate", "date")]
 
 
 @pytest.mark.parametrize("text", ["1992-02-29", "1899-12-31", "2999-01-01"])
 def test_days_of_the_calendar_are_dates(text: str) -> None:
-    """A leap day is a day, and a strange year is for the service to judge."""
+    """Leap days are dates, and unusual years are left to the service."""
     assert problems(application(birth_date=text)) == ()
 
 
 def test_strange_years_of_birth_are_warned_of() -> None:
-    """A birth in the future or before 1900 is warned of."""
+    """A birth date in the future or before 1900 gives a warning."""
     for text, expected in (("1899-12-31", 1), ("2999-01-01", 1), ("1990-02-01", 0)):
         assert expected == len([w for w in cautions(application(birth_date=text))[1] if w.path == "birthDate"])
 
 
 @pytest.mark.parametrize("text", ["900-00-0001", "90000000", "9000000011", "90000000a", "９00000001"])
 def test_an_ssn_has_nine_digits(text: str) -> None:
-    """A national id of the US is nine digits; the value is never said."""
+    """A US national id has nine digits, and its value is never shown."""
     (problem,) = problems(application(national_id=text))
 
     assert (problem.path, problem.rule) == ("nationalId", "pattern")
@@ -286,25 +286,25 @@ def test_an_ssn_has_nine_digits(text: str) -> None:
 
 
 def test_other_countries_have_other_ids() -> None:
-    """The rule of the US binds the US alone."""
+    """The rule for US national ids applies only to the US."""
     assert problems(application(national_id="X-12", country_of_issue="DE")) == ()
 
 
 @pytest.mark.parametrize("text", ["000123456", "666123456", "900123456", "123004567", "123450000"])
 def test_ssns_that_are_never_issued_are_warned_of(text: str) -> None:
-    """A range that is never issued is sent, and warned of."""
+    """An SSN from a range that is never issued is sent with a warning."""
     assert [warning.path for warning in cautions(application(national_id=text))[1]] == ["nationalId"]
 
 
 def test_ssns_that_can_be_issued_are_not_warned_of() -> None:
-    """Nine digits in a range that is issued, and the id of another country in one that is not."""
+    """SSNs that can be issued, and ids of other countries, give no warning."""
     for members in ({"national_id": f"{123_456_789}"}, {"national_id": "000123456", "country_of_issue": "DE"}):
         assert cautions(application(**members))[1] == ()
 
 
 @pytest.mark.parametrize("text,refused,warned", [("us", 0, 1), ("USA", 1, 0), ("UK", 0, 0), ("U", 1, 0)])
 def test_countries_have_two_letters(text: str, refused: int, warned: int) -> None:
-    """Length 2 is enforced, capitals are offered, nothing is mapped."""
+    """A country has two letters. Small letters give a warning, and nothing is converted."""
     request = application(country_of_issue=text, national_id="X-12")
 
     assert refused == len(problems(request))
@@ -322,7 +322,7 @@ def test_countries_have_two_letters(text: str, refused: int, warned: int) -> Non
     ],
 )
 def test_one_owner(owners: dict[str, str], expected: list[str]) -> None:
-    """A payment account has one owner, and both members are named."""
+    """A payment account has exactly one owner, and the problem names both members."""
     account = {
         "beneficiary_type": "individual", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Example",
         "currency": "usd", "bank_name": "Sample Bank", "account_number": "000123456", "routing_number": "011000015",
@@ -340,7 +340,7 @@ def test_one_owner(owners: dict[str, str], expected: list[str]) -> None:
 
 
 def test_a_business_has_a_business_name() -> None:
-    """The variant of a beneficiary says which names are needed."""
+    """The type of beneficiary determines the required names."""
     cls = table.Operations.create_payment_account.request
     request = build(cls, {"external_fiat_account": {"beneficiary_type": "business"}})
     paths = {problem.path for problem in problems(request)}
@@ -350,7 +350,7 @@ def test_a_business_has_a_business_name() -> None:
 
 
 def test_a_variant_of_an_application_is_whole() -> None:
-    """Identity comes by one token or by personal members, and those go together."""
+    """An application has one share token, or all required personal members."""
     assert found(application(email=None)) == [("email", "required")]
     assert found(build(people.CreateUserApplication, PROFILE)) == [("", "one_of")]
     assert found(application(sumsub_share_token="t")) == [("", "one_of")]
@@ -358,7 +358,7 @@ def test_a_variant_of_an_application_is_whole() -> None:
 
 
 def test_masked_values_are_not_sent() -> None:
-    """What was copied from a masked view is refused, unless the bullet is meant."""
+    """A masked value, with a bullet, is refused unless allowed."""
     request = build(people.UpdateUser, {"user_id": CARD, "email": "a•••@e•••.com"})
 
     assert [(p.path, p.rule) for p in cautions(request)[0]] == [("email", "masked_value")]
@@ -367,7 +367,7 @@ def test_masked_values_are_not_sent() -> None:
 
 @pytest.mark.parametrize("text,warned", [("0742", 0), ("742", 1), ("07421", 1), ("abcd", 1)])
 def test_category_codes(text: str, warned: int) -> None:
-    """A category code is text, kept as given, and warned of where it has not four digits."""
+    """A category code is sent unchanged as text, with a warning unless it has four digits."""
     request = authorization(merchant_category_code=text)
 
     assert text == request.merchant_category_code
@@ -375,13 +375,13 @@ def test_category_codes(text: str, warned: int) -> None:
 
 
 def test_a_category_code_as_a_number_is_refused() -> None:
-    """A number that lost its zero is not padded."""
+    """A number as category code is refused, because it may have lost a leading zero."""
     assert found(authorization(merchant_category_code=742)) == [("merchantCategoryCode", "type")]
 
 
 @pytest.mark.parametrize("text,warned", [("usd", 0), ("USD", 0), ("US", 1)])
 def test_currencies(text: str, warned: int) -> None:
-    """A currency is kept as given, and warned of where it has not three letters."""
+    """A currency is sent unchanged, with a warning unless it has three letters."""
     request = authorization(currency=text)
 
     assert text == request.currency
@@ -392,13 +392,13 @@ def test_currencies(text: str, warned: int) -> None:
     "text,warned", [("10.0.0.1", 1), ("127.0.0.1", 1), ("203.0.113.10", 0), ("2001:db8::1", 0), ("::1", 1)]
 )
 def test_addresses_that_are_not_public(text: str, warned: int) -> None:
-    """An address of a private network is hardly the applicant's."""
+    """A private IP address gives a warning, because it is hardly the applicant's."""
     assert warned == [w.path for w in cautions(application(ip_address=text))[1]].count("ipAddress")
 
 
 @pytest.mark.parametrize("text", ["203.0.113.300", "1.2.3", "fe80::1%eth0", "host", "203.0.113.010"])
 def test_addresses_that_are_none(text: str) -> None:
-    """An IP address is one, without a zone."""
+    """Only IP addresses without a zone are accepted."""
     assert found(application(ip_address=text)) == [("ipAddress", "ip")]
 
 
@@ -422,7 +422,7 @@ BAD_IDS = [
     ],
 )
 def test_ids_of_paths_are_uuids(cls: type[Any], name: str, text: str) -> None:
-    """Nothing but a UUID ever meets a path."""
+    """Only UUIDs are accepted as path parameters."""
     said = [problem for problem in problems(build(cls, {name: text})) if problem.path == member(cls, name).wire]
 
     assert said
@@ -430,19 +430,19 @@ def test_ids_of_paths_are_uuids(cls: type[Any], name: str, text: str) -> None:
 
 
 def test_there_are_fifty_bad_ids() -> None:
-    """At least fifty cases are tried."""
+    """There are at least fifty cases."""
     assert len(set(BAD_IDS)) >= 50
 
 
 @pytest.mark.parametrize("text", [CARD, CARD.upper()])
 def test_ids_are_kept_as_given(text: str) -> None:
-    """A UUID of either case is one, and is not changed."""
+    """A UUID in either letter case is accepted and unchanged."""
     assert text == authorization(card_id=text).card_id
     assert problems(authorization(card_id=text)) == ()
 
 
 def test_all_problems_are_reported_together() -> None:
-    """Every problem is found at once, those of nested records with their paths."""
+    """All problems are reported together, in nested records with their paths."""
     request = application(
         first_name="x" * 51, email="none", address={"line1": 5, "city": "x"}, is_terms_of_service_accepted=1
     )
@@ -459,7 +459,7 @@ def test_all_problems_are_reported_together() -> None:
 
 
 def test_a_part_of_an_address_needs_a_word() -> None:
-    """A partial address is refused, unless it is allowed; in an application it never is."""
+    """A partial address is refused unless allowed. In an application it is always refused."""
     update = build(people.UpdateUser, {"user_id": CARD, "address": {"city": "Springfield"}})
 
     assert len(problems(update)) == 4
@@ -468,7 +468,7 @@ def test_a_part_of_an_address_needs_a_word() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    """A misspelled argument is named, also inside a nested record."""
+    """A misspelled argument is named, also in a nested record."""
     with pytest.raises(UnknownMember, match="SimulateAuthorization has no member ammount"):
         authorization(ammount=5)
     with pytest.raises(UnknownMember, match="Address has no member street"):
@@ -476,7 +476,7 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_change_and_given() -> None:
-    """A record is changed by making another one; what is given is what is not None."""
+    """`change` returns a new record, and `given` returns the members that are not None."""
     first = authorization()
     second = build(type(first), {**given_members(first), "amount": 5})
 
@@ -487,7 +487,7 @@ def test_change_and_given() -> None:
 
 
 def test_described_says_it_all() -> None:
-    """One line says the meaning, the unit, the rule, that it is needed, and that it is an assumption."""
+    """The one-line description has meaning, unit, rule, and whether the member is required and assumed."""
     line = described(member(transactions.SimulateAuthorization, "amount"))
 
     assert (
@@ -497,7 +497,7 @@ def test_described_says_it_all() -> None:
 
 
 def test_flags_say_what_is_unusual_about_an_answer() -> None:
-    """An answer is never refused for its patterns, lengths or words; all of them are flagged."""
+    """An answer is never refused for patterns, lengths or enum values, but they are flagged."""
     user = converter().structure({"firstName": "x" * 51, "walletAddress": "G" * 56, "applicationStatus": "brandNew", "createdAt": "2026-01-01T00:00:00",
          "updatedAt": "yesterday", "address": {"line1": "x", "zip": "1"}, "brandNew": 1}, people.User)  # fmt: skip
 
@@ -514,7 +514,7 @@ def test_flags_say_what_is_unusual_about_an_answer() -> None:
 
 
 def test_flags_reach_into_lists() -> None:
-    """What is unusual inside a list is named with its index."""
+    """Unusual values in a list are flagged with their index."""
     contract = converter().structure(
         {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]}, table.Operations.list_contracts.answer
     )
@@ -525,7 +525,7 @@ def test_flags_reach_into_lists() -> None:
 
 
 def test_problems_never_hold_the_value() -> None:
-    """A problem names the path and the rule; the value is not in it."""
+    """A problem contains path and rule, but not the value."""
     request = application(
         national_id="CANARY7331", email="CANARY7331", birth_date="CANARY7331", phone_number="CANARY7331"
     )
@@ -536,7 +536,7 @@ def test_problems_never_hold_the_value() -> None:
 
 
 def test_a_bound_is_said_with_its_unit() -> None:
-    """The message reads as a sentence."""
+    """The message about a limit states the unit."""
     (problem,) = problems(authorization(amount=0))
 
     assert str(problem) == "amount must be at least 1, in cents"
@@ -544,7 +544,7 @@ def test_a_bound_is_said_with_its_unit() -> None:
 
 @pytest.mark.parametrize("text", ["Ada\0", "Ada\ud800"], ids=["NUL", "half of a pair"])
 def test_what_cannot_be_sent_is_not_offered(text: str) -> None:
-    """No caution says that allowing it would send it; a character that can be sent keeps its caution."""
+    """No remedy offers to allow a character that cannot be sent. Other characters keep their remedy."""
     assert cautions(authorization(merchant_name=text)) == ((), ())
     (refused,), _ = cautions(authorization(merchant_name=text + "\u202e"))
 
@@ -552,7 +552,7 @@ def test_what_cannot_be_sent_is_not_offered(text: str) -> None:
 
 
 def test_one_of_two_says_that_none_is_given() -> None:
-    """The rule is not said twice."""
+    """The message states the rule only once."""
     messages = [one.message for one in problems(build(people.CreatePaymentAccount, {})) if one.rule == "one_of"]
 
     assert messages == ["Provide either userId or companyId; neither is given"]

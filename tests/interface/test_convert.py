@@ -1,4 +1,4 @@
-"""Between records and the wire: nothing is lost, nothing is made up, and what is unusual is kept and marked."""
+"""Conversion between records and wire values loses and adds nothing, and marks unusual values."""
 
 import copy
 import json
@@ -42,7 +42,7 @@ CARD = "3f2a0b1c-1111-4222-8333-444455556666"
 
 
 def samples(pattern: str) -> list[Path]:
-    """Return the samples of a kind, those written for the tests and the recorded ones."""
+    """Return the samples of a kind, both written and recorded."""
     return [path for folder in (SAMPLES, RECORDED) for path in sorted(folder.glob(pattern))]
 
 
@@ -53,7 +53,7 @@ def operation_of(path: Path) -> Operation[..., Any]:
 @pytest.mark.parametrize("record", ANSWERS, ids=lambda record: record.__name__)
 @given(data=st.data())
 def test_answers_come_back(record: type[Any], data: st.DataObject) -> None:
-    """Every record goes through its wire form and comes back as it was."""
+    """Every record is equal after a round trip through its wire form."""
     answer = data.draw(answers(record))
 
     assert answer == CONVERTER.structure(strict_json.loads(strict_json.dumps(CONVERTER.unstructure(answer))), record)
@@ -62,7 +62,7 @@ def test_answers_come_back(record: type[Any], data: st.DataObject) -> None:
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
 @given(data=st.data())
 def test_requests_come_back(operation: Operation[..., Any], data: st.DataObject) -> None:
-    """Every request goes out as path and body, or query, and comes back as it was; None is never written."""
+    """Every request is equal after a round trip through path and body or query. None is never written."""
     request = data.draw(requests(operation, plain=False))
     path, body = CONVERTER.write_request(operation, request)
     if operation.in_query:
@@ -81,7 +81,7 @@ def test_requests_come_back(operation: Operation[..., Any], data: st.DataObject)
 @pytest.mark.parametrize("record", ANSWERS, ids=lambda record: record.__name__)
 @given(data=st.data())
 def test_unknown_members_are_kept(record: type[Any], data: st.DataObject) -> None:
-    """A service may add members anywhere; they are kept in `extra`, flagged, and written back."""
+    """Unknown members in any place are stored in `extra`, flagged, and written back."""
     answer = data.draw(answers(record))
     more = data.draw(st.dictionaries(st.text("abc", min_size=1).map("brandNew{}".format), JSON, min_size=1, max_size=3))
     raw = strict_json.loads(strict_json.dumps({**CONVERTER.unstructure(answer), **more}))
@@ -95,7 +95,7 @@ def test_unknown_members_are_kept(record: type[Any], data: st.DataObject) -> Non
 
 @each("path", samples("*.200*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_samples_of_answers_are_read_without_loss(path: Path) -> None:
-    """Every answer met in practice is read, and written back as it was but for null and times without a zone."""
+    """Every recorded answer is written back unchanged, except null and times without a zone."""
     operation = operation_of(path)
     raw = strict_json.loads(path.read_bytes())
     answer = CONVERTER.read_answer(operation, raw)
@@ -120,7 +120,7 @@ def _settled(raw: Any) -> Any:
 
 @each("path", samples("*.request*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_samples_of_requests_are_taken(path: Path) -> None:
-    """Every body met in practice is read as a request that keeps every rule, and written back as it was."""
+    """Every recorded request body is valid and written back unchanged."""
     operation = operation_of(path)
     raw = strict_json.loads(path.read_bytes())
     ids = dict.fromkeys(placeholders(operation.path), CARD)
@@ -131,7 +131,7 @@ def test_samples_of_requests_are_taken(path: Path) -> None:
 
 
 def test_every_operation_has_samples(sample: Callable[[str], bytes]) -> None:
-    """The project has samples of its own for each operation."""
+    """The project has samples for each operation."""
     names = {path.name.split(".")[0] for path in SAMPLES.glob("*.json")}
 
     assert set(table.OPERATIONS) <= names
@@ -140,7 +140,7 @@ def test_every_operation_has_samples(sample: Callable[[str], bytes]) -> None:
 
 @pytest.mark.parametrize("path", samples("event.*.json"), ids=lambda path: path.stem)
 def test_samples_of_events_are_read(path: Path) -> None:
-    """The documented events are read with their bodies as records, and written back as they were."""
+    """The documented events are read with records as bodies, and written back unchanged."""
     raw = strict_json.loads(path.read_bytes())
     event = CONVERTER.structure(raw, Event)
 
@@ -150,7 +150,7 @@ def test_samples_of_events_are_read(path: Path) -> None:
 
 
 def test_missing_and_null_read_as_none() -> None:
-    """A member may be missing or null, also one the document calls required; that is flagged."""
+    """A missing or null member is None, and flagged if the document requires it."""
     contract = CONVERTER.structure({"id": None, "programAddress": None, "tokens": None}, contracts.IssuingContract)
 
     assert (
@@ -166,7 +166,7 @@ def test_missing_and_null_read_as_none() -> None:
     ("Refund", CompletionReason.REFUND), ("authorization_reversal", "authorization_reversal"),
 ])  # fmt: skip
 def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
-    """A completion reason is read in any casing; an unknown word is kept."""
+    """A completion reason is read in any letter case, and unknown text is preserved."""
     read = CONVERTER.structure({"completionReason": text}, transactions.SimulatedTransaction).completion_reason
 
     assert expected == read
@@ -175,7 +175,7 @@ def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("raw,name", [({"applicationStatus": "brandNew"}, "application_status")])
 def test_unknown_words_are_kept(raw: dict[str, str], name: str) -> None:
-    """An enum of an answer is open."""
+    """Unknown enum values of an answer stay text."""
     read = CONVERTER.structure(raw, people.User)
 
     assert getattr(read, name) == "brandNew"
@@ -207,7 +207,7 @@ def test_unknown_words_are_kept(raw: dict[str, str], name: str) -> None:
     ],
 )
 def test_times(text: Any, expected: Any, rule: str | None) -> None:
-    """A time is read as aware UTC; what is unusual about it is marked, what cannot be read is kept as text."""
+    """A time is read as aware UTC. Unusual times are marked, and unreadable ones stay text."""
     signature = CONVERTER.structure({"expiresAt": text}, contracts.WithdrawalSignature)
 
     assert expected == signature.expires_at
@@ -226,14 +226,14 @@ def test_the_last_hour_of_a_day() -> None:
     [("1767225600", 1_767_225_600), ("1767225600000", 1_767_225_600), ("1767225600500", 1_767_225_600.5)],
 )
 def test_unix_times(text: str, seconds: float) -> None:
-    """Digits alone are seconds since 1970, or milliseconds; other text with digits is not."""
+    """Digits alone are Unix seconds or milliseconds. Other text with digits is not a time."""
     assert read_time(text) == (datetime.fromtimestamp(seconds, UTC), None)
     assert read_time(f"{text}x")[0] == f"{text}x"
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_times_come_back(moment: datetime) -> None:
-    """A time is written to the microsecond where it has them, and read back as it was."""
+    """A time is written with microseconds if it has any, and is equal when read back."""
     text = write_time(moment)
 
     assert text.endswith("Z")
@@ -259,7 +259,7 @@ def test_times_come_back(moment: datetime) -> None:
     ids=repr,
 )
 def test_amounts_of_deposits(text: Any, expected: Any, odd: bool) -> None:
-    """An amount as text is a decimal, never a float; what is none is kept and flagged."""
+    """A deposit amount as text is a decimal, never a float. Other text is preserved and flagged."""
     deposit = CONVERTER.structure({"amount": text}, events.MicroDepositReceived)
 
     assert expected == deposit.amount
@@ -268,14 +268,14 @@ def test_amounts_of_deposits(text: Any, expected: Any, odd: bool) -> None:
 
 
 def test_a_reason_keeps_its_commas() -> None:
-    """The labels of a reason are text as they came."""
+    """The labels of a reason stay unchanged text."""
     raw = {"id": CARD, "applicationReason": "BAD_SELFIE, LOW_QUALITY,,OTHER"}
 
     assert CONVERTER.structure(raw, events.UserUpdated).application_reason == "BAD_SELFIE, LOW_QUALITY,,OTHER"
 
 
 def test_rates_are_exact() -> None:
-    """A rate is the decimal of its text."""
+    """A rate is the exact decimal of its text."""
     raw = strict_json.loads(b'{"exchangeRate": 0.1572850000000000001, "advanceRate": 50}')
     token = CONVERTER.structure(raw, contracts.Token)
 
@@ -298,7 +298,7 @@ def test_rates_are_exact() -> None:
     ],
 )  # fmt: skip
 def test_another_type_is_unreadable(cls: type[Any], raw: Any, paths: list[str]) -> None:
-    """Only a value of another type makes an answer unreadable; all such members are named."""
+    """Only a value of another type makes an answer unreadable, and all such members are named."""
     with pytest.raises(Unreadable) as error:
         CONVERTER.structure(raw, cls)
 
@@ -307,7 +307,7 @@ def test_another_type_is_unreadable(cls: type[Any], raw: Any, paths: list[str]) 
 
 
 def test_whole_numbers_may_be_written_with_a_point() -> None:
-    """1250.0 and 1.25e3 are whole numbers of JSON."""
+    """1250.0 and 1.25e3 are whole numbers in JSON."""
     read = CONVERTER.structure(strict_json.loads(b'{"transactionAmountCents": 1.25e3}'), transactions.RewardsItem)
 
     assert read.transaction_amount_cents == 1250
@@ -316,7 +316,7 @@ def test_whole_numbers_may_be_written_with_a_point() -> None:
 
 @each("operation", ROWS, ids=lambda row: row.name)
 def test_no_body_is_an_empty_answer(operation: Operation[..., Any]) -> None:
-    """A success without a body gives an empty record, or no records."""
+    """A success without a body gives an empty record or an empty list."""
     answer = CONVERTER.read_answer(operation, None)
 
     assert answer == [] if operation.many else isinstance(answer, operation.answer)
@@ -328,19 +328,19 @@ DOCUMENTED = [row for row in ROWS if any(not one.about.assumed for one in member
 @each("operation", DOCUMENTED, ids=lambda row: row.name)
 @each("raw", [{}, {"brandNew": 1}, {"id": None, "status": None, "items": None}], ids=str)
 def test_an_answer_without_documented_members_is_unreadable(operation: Operation[..., Any], raw: Any) -> None:
-    """Another object is not the answer, whatever it is: it is not read as a record of nothing."""
+    """An object without any documented member is unreadable, not an empty record."""
     with pytest.raises(Unreadable, match="none of the members that the document names"):
         CONVERTER.read_answer(operation, [raw] if operation.many else raw)
 
 
 def test_an_answer_of_assumed_members_may_have_none() -> None:
-    """The document shows no body for an updated dispute, so any object is one."""
+    """The document shows no body for an updated dispute, so any object is accepted."""
     assert CONVERTER.read_answer(table.Operations.update_dispute, {"brandNew": 1}).extra == {"brandNew": 1}
     assert CONVERTER.read_answer(table.Operations.delete_payment_account, {"deleted": True}).extra == {"deleted": True}
 
 
 def test_a_list_is_a_list() -> None:
-    """An object where a list belongs, and an item of another type, are named."""
+    """An object in place of a list, and an item of another type, are named."""
     with pytest.raises(Unreadable, match="must be a list"):
         CONVERTER.read_answer(table.Operations.list_contracts, {})
     with pytest.raises(Unreadable, match=r"\[1\]\.id must be text"):
@@ -348,7 +348,7 @@ def test_a_list_is_a_list() -> None:
 
 
 def test_full_is_left_out_and_zero_is_sent() -> None:
-    """FULL is an absent member, zero a zero."""
+    """FULL omits the member, and zero is written as zero."""
     full, zero = (
         build(transactions.SimulateRefund, {"transaction_id": CARD, "amount": amount}) for amount in (FULL, 0)
     )
@@ -358,7 +358,7 @@ def test_full_is_left_out_and_zero_is_sent() -> None:
 
 
 def test_an_address_of_an_answer_is_sent_without_its_extra() -> None:
-    """What the interface does not name never goes out, also inside a record that came in."""
+    """Undocumented members are never sent, even in a record from an answer."""
     user = CONVERTER.structure({"address": {"line1": "12 Example Street", "brandNew": 1}}, people.User)
     request = people.UpdateUser(user_id=CARD, address=user.address)
 
@@ -369,7 +369,7 @@ def test_an_address_of_an_answer_is_sent_without_its_extra() -> None:
 
 
 def test_a_chain_travels_as_text() -> None:
-    """The chain of an application goes out as text; text and number are read alike."""
+    """An application's chain id is written as text, and read from text and number."""
     request = people.CreateUserApplication(
         ip_address="", occupation="", annual_salary="", account_purpose="", expected_monthly_volume="", chain_id=84532
     )
@@ -383,14 +383,14 @@ def test_a_chain_travels_as_text() -> None:
 
 
 def test_dates_are_written_as_text() -> None:
-    """A date goes out as ISO text."""
+    """A date is written as ISO text."""
     request = build(people.UpdateUbo, {"company_id": CARD, "ubo_id": CARD, "birth_date": date(1990, 2, 1)})
 
     assert CONVERTER.write_request(table.Operations.update_ubo, request)[1] == {"birthDate": "1990-02-01"}
 
 
 def test_requests_are_read_strictly() -> None:
-    """Null is not a value, a week date is not a date, and unknown members are named and dropped."""
+    """In a request null and week dates are problems, and unknown members are named and omitted."""
     body = {
         "firstName": None,
         "birthDate": "1990-W05-4",
@@ -410,7 +410,7 @@ def test_requests_are_read_strictly() -> None:
 
 @pytest.mark.parametrize("body", [[], "text", 5, None], ids=repr)
 def test_a_body_is_an_object(body: Any) -> None:
-    """Only an object is a request."""
+    """Only an object is read as a request."""
     assert (
         (read := CONVERTER.read_request(table.Operations.simulate_refund, body))[0],
         [problem.message for problem in read[1]],
@@ -422,7 +422,7 @@ def test_a_body_is_an_object(body: Any) -> None:
     [("true", True), ("false", False), (None, False), ("True", "True"), ("1", "1"), ("", "")],
 )
 def test_flags_of_a_query(text: str | None, expected: Any) -> None:
-    """A flag of a query is `true` or `false`; the unit flag left out means cents."""
+    """A flag in a query is `true` or `false`. An omitted unit flag means cents."""
     query = {} if text is None else {"isAmountNative": text}
     request, _, _ = CONVERTER.read_request(table.Operations.sign_withdrawal, query, from_query=True)
 
@@ -431,14 +431,14 @@ def test_flags_of_a_query(text: str | None, expected: Any) -> None:
 
 @each("text,expected", [("5", 5), ("-5", -5), ("5.0", "5.0"), ("٥", "٥"), ("", ""), ("1_0", "1_0")])
 def test_numbers_of_a_query(text: str, expected: Any) -> None:
-    """A whole number of a query is ASCII digits; anything else stays text, and is refused as such."""
+    """A whole number in a query consists of ASCII digits. Other text stays text and breaks the rule."""
     request, _, _ = CONVERTER.read_request(table.Operations.list_rewards_activity, {"limit": text}, from_query=True)
 
     assert expected == request.limit
 
 
 def test_wire_names_can_be_changed() -> None:
-    """A profile's wire names are read and written, in answers and in nested records too."""
+    """Changed wire names apply to reading and writing, in requests, answers and nested records."""
     names = {"simulate_authorization.decline_reason": "declinedBecause", "token.balance": "holding"}
     renamed = converter(names)
     body = {
@@ -459,7 +459,7 @@ def test_wire_names_can_be_changed() -> None:
 
 
 def test_an_event_of_an_unknown_kind_is_kept() -> None:
-    """An unknown kind keeps its body as it came."""
+    """An event of an unknown kind keeps its body unchanged."""
     raw = {"id": "e", "resource": "brand", "action": "new", "version": "2.0.0", "body": {"a": 1}}
     event = CONVERTER.structure(raw, Event)
 
@@ -468,7 +468,7 @@ def test_an_event_of_an_unknown_kind_is_kept() -> None:
 
 
 def test_a_body_of_an_unknown_kind_may_be_deep() -> None:
-    """It is written as it came, however deep; nothing goes through it."""
+    """A deep body of an unknown kind is written unchanged, without recursion."""
     raw = {"id": "e", "resource": "brand", "action": "new", "body": {}}
     for _ in range(900):
         raw["body"] = {"a": raw["body"]}
@@ -479,7 +479,7 @@ def test_a_body_of_an_unknown_kind_may_be_deep() -> None:
 
 @pytest.mark.parametrize("id_, read", [("5", "5"), ("[5]", None)])
 def test_an_event_whose_body_does_not_fit_is_kept(id_: str, read: str | None) -> None:
-    """A number for a text counts as its text; a value of another shape is left out. Both are marked."""
+    """A number in place of text becomes text, and a value of another type is omitted. Both are marked."""
     raw = strict_json.loads(b'{"id": "e", "resource": "user", "action": "updated", "body": {"id": %s}}' % id_.encode())
     event = CONVERTER.structure(raw, Event)
 
@@ -489,7 +489,7 @@ def test_an_event_whose_body_does_not_fit_is_kept(id_: str, read: str | None) ->
 
 
 def test_the_converter_is_one_of_cattrs() -> None:
-    """What is built of records and standard types is structured and unstructured too; scalars are exact."""
+    """Types composed of records and standard types can be structured and unstructured. Scalars are exact."""
 
     @attrs.frozen
     class Team:
@@ -508,7 +508,7 @@ def test_the_converter_is_one_of_cattrs() -> None:
 
 
 def test_paths_of_problems_name_members_as_they_came() -> None:
-    """Wire names of the profile, and places in lists, from the outermost."""
+    """Problem paths have the profile's wire names and list positions, from the outermost object."""
     renamed = converter({"token.balance": "holding"})
 
     with pytest.raises(Unreadable) as error:
@@ -518,7 +518,7 @@ def test_paths_of_problems_name_members_as_they_came() -> None:
 
 
 def test_a_request_is_structured_strictly() -> None:
-    """Structured by itself, a request has no unknown members and no nulls."""
+    """`structure` of a request refuses unknown members and nulls."""
     with pytest.raises(Unreadable) as error:
         CONVERTER.structure({"userId": CARD, "email": None, "address": {"brandNew": 1}}, people.UpdateUser)
 
@@ -529,7 +529,7 @@ def test_a_request_is_structured_strictly() -> None:
 
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
 def test_answers_pass_through_cattrs(operation: Operation[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every operation's answer is structured by the method of `cattrs.Converter`, with the hooks of a user."""
+    """Every answer is structured by `cattrs.Converter`, with the user's hooks."""
     counted: list[str] = []
     method = cattrs.Converter.structure
     monkeypatch.setattr(cattrs.Converter, "structure", lambda *a, **k: counted.append("structure") or method(*a, **k))
@@ -540,7 +540,7 @@ def test_answers_pass_through_cattrs(operation: Operation[..., Any], monkeypatch
 
 
 def test_answers_are_frozen_and_alike() -> None:
-    """A record that was read is frozen, equal to one that was made, and a copy of it is too."""
+    """A parsed record is frozen, and equal to a constructed record and to its copies."""
     read = CONVERTER.structure({"transactionId": CARD, "status": "authorized"}, transactions.SimulatedTransaction)
     made = transactions.SimulatedTransaction(transaction_id=CARD, status="authorized")
 
@@ -553,7 +553,7 @@ def test_answers_are_frozen_and_alike() -> None:
 
 
 def test_every_record_is_reachable() -> None:
-    """The list of records the tests go through has every record of requests, answers and events."""
+    """The list of records in the tests contains every record of requests, answers and events."""
     assert len(RECORDS) >= 36
     assert set(records(people.CompanyApplication)) <= set(RECORDS)
     assert all(members(record) is members(record) for record in RECORDS)
@@ -561,7 +561,7 @@ def test_every_record_is_reachable() -> None:
 
 
 def test_a_fraction_is_exact() -> None:
-    """To the last digit, however long."""
+    """A fraction of any length is exact."""
     for digits in ("0.157285", "1.10", "0.30000000000000004", "123456789.123456789123456789"):
         token = b'{"address":"0x00000000000000000000000000000000000070c3","exchangeRate":%b}' % digits.encode()
         contract = b'[{"id":"%b","tokens":[%b]}]' % (CARD.encode(), token)
@@ -572,7 +572,7 @@ def test_a_fraction_is_exact() -> None:
 
 @pytest.mark.parametrize("item", [1, {"id": 1, "chainId": "x", "tokens": 5}])
 def test_lists_of_problems_end(item: Any) -> None:
-    """Of an answer that is wrong throughout, a hundred problems and the number of the others are kept."""
+    """An entirely wrong answer gives a hundred problems and the number of the others."""
     started = time.thread_time()
     with pytest.raises(Unreadable) as error:
         CONVERTER.read_answer(table.Operations.list_contracts, [item] * 300_000)
@@ -584,7 +584,7 @@ def test_lists_of_problems_end(item: Any) -> None:
 
 
 def test_a_request_of_unknown_members_is_read_in_linear_time() -> None:
-    """Members without end are left out in one pass; the first hundred are named."""
+    """Thousands of unknown members are omitted in linear time, and the first hundred are named."""
     started = time.thread_time()
     _, _, unknown = CONVERTER.read_request(table.Operations.update_user, {f"m{i}": i for i in range(30_000)})
 
@@ -593,7 +593,7 @@ def test_a_request_of_unknown_members_is_read_in_linear_time() -> None:
 
 
 def test_hooks_of_a_user_take_effect_inside_answers() -> None:
-    """For members, for items of lists and for nested records, of this client alone, also when they are registered later."""
+    """A user's hooks apply to members, list items and nested records of this client only, even if registered later."""
     body = json.loads((SAMPLES / "list_contracts.200.json").read_bytes(), parse_float=Decimal)
     ours, usual = wb.connect(), wb.connect()
     before = ours.list_contracts()
@@ -617,7 +617,7 @@ def test_hooks_of_a_user_take_effect_inside_answers() -> None:
 
 
 def test_what_a_hook_of_a_user_refuses_is_unreadable() -> None:
-    """With the path, and without the value."""
+    """A value that a hook rejects is unreadable. The error has the path but not the value."""
     hooked = Converter({})
     hooked.register_structure_hook(Decimal, lambda value, _: 1 / 0)
     body = {"id": "c", "tokens": [{"address": "0x", "exchangeRate": 1}]}
@@ -628,7 +628,7 @@ def test_what_a_hook_of_a_user_refuses_is_unreadable() -> None:
 
 
 def test_json_as_the_standard_library_reads_it() -> None:
-    """Its floats are not exact, which the error says, with the way to read them."""
+    """A float from `json.loads` is refused. The error says how to parse numbers exactly."""
     text = (SAMPLES / "list_contracts.200.json").read_text(encoding="utf-8")
     with pytest.raises(Unreadable, match="parse_float=Decimal"):
         converter().structure(json.loads(text), list[IssuingContract])

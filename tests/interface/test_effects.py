@@ -1,4 +1,4 @@
-"""Facts about operations with an effect are members of their row."""
+"""The facts about an operation with an effect are members of its row."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ WRITES = [row for row in OPERATIONS.values() if row.effect is not None]
 
 
 def test_no_fact_of_a_write_can_be_forgotten() -> None:
-    """Neither whether an operation has an effect, nor its label, confirmation, next step and evidence, has a default."""
+    """Effect, label, confirmation, next step and evidence have no default."""
     needed = {field.name for field in attrs.fields(Effect) if field.default is attrs.NOTHING}
 
     assert needed == {"label", "confirm", "next_step", "evidence"}
@@ -26,7 +26,7 @@ def test_no_fact_of_a_write_can_be_forgotten() -> None:
 
 @each("row", WRITES, ids=lambda row: row.name)
 def test_labels_and_next_steps_are_sentences(row: Any) -> None:
-    """A label has the method and no private value; a next step ends with a period."""
+    """A label has the method and no private value, and a next step ends with a period."""
     request = example(row.request)
 
     assert row.effect.label(request).startswith(row.method)
@@ -35,7 +35,7 @@ def test_labels_and_next_steps_are_sentences(row: Any) -> None:
 
 
 def test_irreversible_calls_are_confirmed() -> None:
-    """Those that move or free money, or end something, ask in some form; the others are named here."""
+    """Operations that move money or end something require a confirmation. The others are listed here."""
     assert {row.name for row in WRITES if row.effect and row.effect.confirm is reversible} == {
         "simulate_authorization", "simulate_reversal", "simulate_refund", "create_payment_account", "update_ubo",
         "create_user_application",
@@ -44,7 +44,7 @@ def test_irreversible_calls_are_confirmed() -> None:
 
 @pytest.mark.parametrize("where", ["note", "reason"])
 def test_a_private_key_is_refused_as_note(where: str) -> None:
-    """Notes of the journal and reasons of arming are kept in clear, so a key is refused there."""
+    """Journal notes and arming reasons are stored unmasked, so a private key is refused there."""
     key = "0x" + "1b" * 32
     api = wb.connect()
     card = api.sandbox.guide()["cards"]["active"][0]

@@ -1,4 +1,4 @@
-"""Errors say what happened, travel between processes, and never carry control characters of others."""
+"""Errors say what happened, survive pickling, and contain no control characters from outside."""
 
 import copy
 import pickle
@@ -42,7 +42,7 @@ EVERY = [
 
 
 def test_every_error_is_tried() -> None:
-    """The list below has every branch of the tree."""
+    """The list below contains every error class."""
 
     def leaves(cls: type) -> set[type]:
         return {cls} | {
@@ -58,7 +58,7 @@ def test_every_error_is_tried() -> None:
 @each("error", EVERY, ids=lambda error: type(error).__name__)
 @each("how", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["copy", "deepcopy", "pickle"])
 def test_errors_survive_a_copy(error: errors.WorkbenchError, how: object) -> None:
-    """An error that was copied, or came from another process, says the same and holds the same."""
+    """A copied or unpickled error has the same message and attributes."""
     error.add_note("note")
     again = how(error)  # type: ignore[operator]
 
@@ -68,7 +68,7 @@ def test_errors_survive_a_copy(error: errors.WorkbenchError, how: object) -> Non
 
 
 def test_problems_are_listed_together() -> None:
-    """One problem stands alone, several are listed, and both say that nothing was sent."""
+    """A single problem is one sentence, and several are a list. Both say that nothing was sent."""
     one = errors.InvalidRequest([Problem("amount", "minimum", "must be at least 1")], of="simulate_refund")
     two = errors.InvalidRequest([Problem("a", "x", "is wrong"), Problem("", "one_of", "give a or b")])
 
@@ -92,12 +92,12 @@ def test_problems_are_listed_together() -> None:
     ],
 )
 def test_statuses_have_classes(status: int, expected: type) -> None:
-    """A status has its own error; any other 4xx is an ApiError."""
+    """Every documented status has its own error class. Any other 4xx is an ApiError."""
     assert expected is errors.ApiError.of(status)
 
 
 def test_words_of_the_service_are_clipped_and_escaped() -> None:
-    """A message of the service is shown to 500 characters, its control characters as escapes."""
+    """A message from the service is truncated at 500 characters, with escaped control characters."""
     error = errors.BadRequest(operation="x", status=400, error="Bad\x1b[31m", message="\x1b]0;" + "a" * 10_000)
 
     assert "\x1b" not in str(error)
@@ -123,25 +123,25 @@ def test_words_of_the_service_are_clipped_and_escaped() -> None:
     ],
 )
 def test_visible(text: str, expected: str) -> None:
-    """Characters that nobody can see, or that move others, are shown as escapes."""
+    """Invisible and direction characters are shown as escapes."""
     assert expected == visible(text)
     assert expected.encode()
 
 
 def test_visible_is_cut() -> None:
-    """A long text is cut, and says how long it was."""
+    """A long text is truncated, with its original length."""
     assert visible("a" * 2000, 3) == "aaa… (2,000 characters)"
     assert visible("aaa", 3) == "aaa"
 
 
 def test_hidden_characters_are_named() -> None:
-    """The hidden characters of a text are named once each."""
+    """Hidden characters are listed without duplicates."""
     assert hidden_characters("a\u202eb\u200bc\u202e") == ("U+202E", "U+200B")
     assert hidden_characters("Ünïcode") == ()
 
 
 def test_the_tree_has_every_error() -> None:
-    """The docstring of the module draws all its errors and warnings."""
+    """The module's docstring lists all errors and warnings."""
     classes = [name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)]
 
     assert [name for name in classes if name not in str(errors.__doc__)] == []

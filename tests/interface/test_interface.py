@@ -1,4 +1,4 @@
-"""The facts of the interface document, transcribed by hand, against the data: a slip in either shows."""
+"""The facts of the interface document, transcribed by hand and compared with the declarations."""
 
 import re
 from decimal import Decimal
@@ -51,7 +51,7 @@ LENGTHS = [
 
 @each("record,name,low,high", LENGTHS, ids=[f"{record.__name__}.{name}" for record, name, *_ in LENGTHS])
 def test_lengths(record: type[Any], name: str, low: int | None, high: int) -> None:
-    """A text has the length that the Limits table gives."""
+    """A text has the length limits of the document."""
     rule = member(record, name).about.rule
 
     assert (low, high) == (rule.min_length, rule.max_length)
@@ -71,7 +71,7 @@ RANGES = [
     "record,name,low,high", RANGES, ids=[f"{record.__name__}.{name}" for record, name, *_ in RANGES]
 )
 def test_ranges(record: type[Any], name: str, low: int, high: int | None) -> None:
-    """A whole number has the range that the Limits table gives."""
+    """A whole number has the range of the document."""
     one = member(record, name)
 
     assert isinstance(one.kind, Integer)
@@ -104,7 +104,7 @@ PATTERNS = [
 
 @each("record,name,pattern", PATTERNS, ids=[f"{r.__name__}.{n}" for r, n, _ in PATTERNS])
 def test_patterns(record: type[Any], name: str, pattern: str) -> None:
-    """A text has the pattern that the document gives."""
+    """A text has the pattern of the document."""
     assert pattern == member(record, name).about.rule.pattern
 
 
@@ -124,7 +124,7 @@ def test_patterns(record: type[Any], name: str, pattern: str) -> None:
     ],
 )
 def test_stellar_pattern(record: type[Any], text: str, fits: bool) -> None:
-    """A Stellar address is G or C and 55, or M and 68 characters."""
+    """A Stellar address is G or C and 55 characters, or M and 68."""
     pattern = member(record, "stellar_address").about.rule.pattern
 
     assert fits is bool(re.fullmatch(str(pattern), text))
@@ -162,12 +162,12 @@ def test_stellar_pattern(record: type[Any], text: str, fits: bool) -> None:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_words(words: Any, expected: str) -> None:
-    """The words of an enum are those of the document, in its order."""
+    """An enum has the values of the document, in its order."""
     assert expected.split() == [str(word) for word in words]
 
 
 def test_there_are_eight_and_eleven_statuses_and_eleven_reasons() -> None:
-    """Answers know eight statuses of applications, events eleven; a decline has eleven reasons."""
+    """Answers have eight application statuses and events eleven, and a decline has eleven reasons."""
     counts = [
         len(e) for e in (vocabulary.ApplicationStatus, vocabulary.EventApplicationStatus, vocabulary.DeclineReason)
     ]
@@ -176,7 +176,7 @@ def test_there_are_eight_and_eleven_statuses_and_eleven_reasons() -> None:
 
 
 def test_observed_words_are_known() -> None:
-    """The values the document calls observed are known, beside assumptions."""
+    """The values that the document calls observed are declared, next to assumed ones."""
     assert "ready" in list(vocabulary.SignatureStatus)
     assert "individual" in list(vocabulary.BeneficiaryType)
     assert "canceled" in list(vocabulary.DisputeStatus)
@@ -199,14 +199,14 @@ list_rewards_activity    GET    /issuing/rewards/activity
 
 
 def test_endpoints() -> None:
-    """The table holds the twelve endpoints in the document's order, with its methods and paths."""
+    """The table has the twelve endpoints in the document's order, with its methods and paths."""
     assert [tuple(line.split()) for line in ENDPOINTS.strip().splitlines()] == [
         (row.name, row.method, row.path) for row in table.OPERATIONS.values()
     ]
 
 
 def test_roles() -> None:
-    """Two operations name a role; the others name none."""
+    """Two operations require a role, and the others none."""
     expected = {
         "sign_withdrawal": frozenset({"contractsAndSignatures:write"}),
         "list_rewards_activity": frozenset({"rewards:read"}),
@@ -216,21 +216,21 @@ def test_roles() -> None:
 
 
 def test_named_roles() -> None:
-    """All roles the document names are known; `contractsAndSignatures:read` follows from "read is not enough"."""
+    """All roles of the document are declared, and `contractsAndSignatures:read`, which "read is not enough" implies."""
     expected = "rewards:read rewards:write rewards-travel:read rewards-travel:write contractsAndSignatures:write"
 
     assert set(expected.split()) == set(Role) - {"contractsAndSignatures:read"}
 
 
 def test_sandbox_only() -> None:
-    """The three simulations are for the sandbox only, and no other operation is."""
+    """Exactly the three simulations are sandbox-only."""
     expected = {"simulate_authorization", "simulate_reversal", "simulate_refund"}
 
     assert expected == {row.name for row in table.OPERATIONS.values() if row.sandbox_only}
 
 
 def test_effects() -> None:
-    """All operations but two reads have an effect: the withdrawal signature authorizes a movement of funds."""
+    """All operations except two reads have an effect. A withdrawal signature authorizes a movement of funds."""
     assert {"list_contracts", "list_rewards_activity"} == {
         row.name for row in table.OPERATIONS.values() if not row.effect
     }
@@ -255,7 +255,7 @@ DOCUMENTED_FAILURES = [
 
 @each("name,status,error,message", DOCUMENTED_FAILURES)
 def test_documented_failures(name: str, status: int, error: str, message: str) -> None:
-    """A failure that the document shows for an operation is in its row, and is not an assumption."""
+    """A documented failure is in its operation's row, and is not an assumption."""
     found = [f for f in table.OPERATIONS[name].failures if f.status == status]
 
     assert [(error, message, None)] == [(f.error, f.message, f.assumed) for f in found]
@@ -263,7 +263,7 @@ def test_documented_failures(name: str, status: int, error: str, message: str) -
 
 @pytest.mark.parametrize("name", ["list_contracts", "create_payment_account", "delete_payment_account"])
 def test_statuses_that_are_listed_are_complete(name: str) -> None:
-    """Where the document lists the failures of an operation, the row has those; any other is marked as an assumption."""
+    """If the document lists an operation's failures, all others in its row are assumptions."""
     assert {row[1] for row in DOCUMENTED_FAILURES if row[0] == name} == {
         f.status for f in table.OPERATIONS[name].failures if not f.assumed
     }
@@ -271,13 +271,13 @@ def test_statuses_that_are_listed_are_complete(name: str) -> None:
 
 @each("name", list(table.OPERATIONS))
 def test_every_operation_needs_a_key(name: str) -> None:
-    """A missing or invalid key is 401 with the documented words, everywhere."""
+    """A missing or invalid key is a 401 with the documented message for every operation."""
     assert table.UNAUTHORIZED in table.OPERATIONS[name].failures
 
 
 @pytest.mark.parametrize("name", [row.name for row in table.OPERATIONS.values() if row.sandbox_only])
 def test_simulations_are_404_in_production(name: str) -> None:
-    """A simulation in production is 404; its message is an assumption."""
+    """A simulation in production is a 404. Its message is an assumption."""
     failure = table.NOT_IN_PRODUCTION
 
     assert failure in table.OPERATIONS[name].failures
@@ -285,7 +285,7 @@ def test_simulations_are_404_in_production(name: str) -> None:
 
 
 def test_defaults() -> None:
-    """What the document says the service takes where a member is left out."""
+    """Omitted members have the defaults of the document."""
     limit, offset = (member(transactions.ListRewardsActivity, name).about for name in ("limit", "offset"))
     terms = member(people.CreateUserApplication, "is_terms_of_service_accepted").about
 
@@ -293,7 +293,7 @@ def test_defaults() -> None:
 
 
 def test_omission_means_all() -> None:
-    """A reversal and a refund without an amount are whole ones, and that has to be said: FULL, or an amount."""
+    """Reversals and refunds require an amount or FULL, because an omitted amount means the full one."""
     for cls, name in ((transactions.SimulateReversal, "new_amount"), (transactions.SimulateRefund, "amount")):
         one = member(cls, name)
 
@@ -303,14 +303,14 @@ def test_omission_means_all() -> None:
 
 
 def test_one_owner_of_a_payment_account() -> None:
-    """Either userId or companyId is provided; this rule is the document's own."""
+    """The document requires either userId or companyId."""
     (rule,) = people.CreatePaymentAccount.rules
 
     assert OneOf((("user_id",), ("company_id",)), "Provide either userId or companyId") == rule
 
 
 def test_versions() -> None:
-    """The description is 1.3.0, the path prefix /v1, the key header Api-Key, and payloads are 1.0.0."""
+    """The document is version 1.3.0, with path prefix /v1, key header Api-Key and payload version 1.0.0."""
     assert (table.VERSION, table.PREFIX, table.KEY_HEADER) == ("1.3.0", "/v1", "Api-Key")
     assert {"1.0.0"} == {kind.version for kind in events.EVENT_KINDS.values()}
     assert Decimal("2.00") == events.MINIMUM_DEPOSIT
@@ -350,7 +350,7 @@ FIELDS: dict[type[Any], str] = {
 
 @each("record", FIELDS, ids=lambda record: record.__name__)
 def test_fields(record: type[Any]) -> None:
-    """A record of answers has the document's fields, with its marks."""
+    """A record of an answer has the document's fields and markers."""
 
     def spelled(one: Any) -> str:
         inner = one.kind.of if isinstance(one.kind, Array) else one.kind
@@ -386,12 +386,12 @@ PERSONAL_VARIANT = (
 
 @each("record", SENT, ids=lambda record: record.__name__)
 def test_members_of_requests(record: type[Any]) -> None:
-    """A request has the members the document names, and no other."""
+    """A request has exactly the members of the document."""
     assert sorted(SENT[record].split()) == sorted(one.wire for one in members(record))
 
 
 def test_members_of_an_application() -> None:
-    """An application has the documented members as they are, and seven described by meaning plus tokens as assumptions."""
+    """An application has the documented members. All others, such as tokens, are assumptions."""
     documented = {one.wire for one in members(people.CreateUserApplication)}
 
     assert set(PERSONAL_VARIANT.split()) <= documented
@@ -401,7 +401,7 @@ def test_members_of_an_application() -> None:
 
 
 def test_members_of_results() -> None:
-    """The results of a simulation and of a signature have the documented members; what they have besides is an assumption."""
+    """Results of simulations and signatures have the documented members. All others are assumptions."""
     extra = [one for one in members(contracts.WithdrawalSignature) if one.wire not in SIGNED]
 
     assert [one.wire for one in members(transactions.SimulatedTransaction)] == SIMULATED
@@ -416,7 +416,7 @@ FIAT = (
 
 
 def test_members_of_nested_objects() -> None:
-    """Bank accounts and both shapes of addresses have the documented members."""
+    """Bank accounts and both forms of addresses have the documented members."""
     user = "line1 city region postalCode countryCode line2 country"
     bank = "addressLine1 city region postalCode countryCode addressLine2"
 
@@ -426,7 +426,7 @@ def test_members_of_nested_objects() -> None:
 
 
 def test_withdrawal_parameters_by_meaning() -> None:
-    """The seven query parameters stand in the document's order, the optional ones are optional."""
+    """The seven query parameters are in the document's order, with its optional ones."""
     one_by_one = [one.name for one in members(contracts.SignWithdrawal)]
 
     assert one_by_one == [
@@ -458,7 +458,7 @@ UUIDS = [
 
 @each("record,name", UUIDS, ids=[f"{r.__name__}.{n}" for r, n in UUIDS])
 def test_uuids(record: type[Any], name: str) -> None:
-    """What the document calls a uuid is one."""
+    """Members that the document calls uuid accept only UUIDs."""
     one = member(record, name)
 
     assert isinstance(one.kind, Text)
@@ -469,7 +469,7 @@ def test_uuids(record: type[Any], name: str) -> None:
     "kind,body", [("user.updated", events.UserUpdated), ("microDeposit.received", events.MicroDepositReceived)]
 )
 def test_documented_events(kind: str, body: type[Any]) -> None:
-    """The two events of the document are known and are not assumptions; all others are."""
+    """The two documented event kinds are not assumptions, and all others are."""
     assert body is events.EVENT_KINDS[kind].body
     assert events.EVENT_KINDS[kind].assumed is None
     assert {"user.updated", "microDeposit.received"} == {
@@ -478,13 +478,13 @@ def test_documented_events(kind: str, body: type[Any]) -> None:
 
 
 def test_status_of_an_event_is_of_eleven() -> None:
-    """The event's status is one of eleven words, the answer's one of eight."""
+    """An event's status has eleven values, and an answer's has eight."""
     assert Choice(vocabulary.EventApplicationStatus) == member(events.UserUpdated, "application_status").kind
     assert Choice(vocabulary.ApplicationStatus) == member(people.User, "application_status").kind
 
 
 def test_camel_case() -> None:
-    """Attribute names become wire names by one rule."""
+    """One rule turns attribute names into wire names."""
     assert camel("is_terms_of_service_accepted") == "isTermsOfServiceAccepted"
     assert camel("line1") == "line1"
 
@@ -499,12 +499,12 @@ def test_camel_case() -> None:
     ],
 )
 def test_the_texts_that_requests_take_are_those_of_the_enums(texts, enum) -> None:
-    """Type checkers read the first, everything else the second."""
+    """The literals for type checkers equal the values of the enums."""
     assert list(get_args(texts)) == list(enum)
 
 
 def test_a_comparison_with_a_misspelled_value_warns() -> None:
-    """At the line that compares, with the nearest value; a value, another type and a dictionary's key do not."""
+    """Comparing with a misspelled value warns at the caller's line. Values, other types and dictionary keys do not."""
     status = vocabulary.TransactionStatus.AUTHORIZED
     with pytest.warns(AdviceWarning, match="did you mean authorized"):
         assert status != "authorised"

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, as strict as the checks for what is sent, and loose for what is received."""
+"""The OpenAPI document is valid and complete, as strict as the checks for requests, and loose for answers."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def of(operation: Operation[..., Any]) -> dict[str, Any]:
 
 
 def validator(schema: dict[str, Any], *, sent: bool = True) -> jsonschema_rs.Draft202012Validator:
-    """Return what checks a schema; a format binds what is sent, and describes what is received."""
+    """Return a schema validator. Formats are enforced for requests and ignored for answers."""
     whole = {**schema, "components": DOCUMENT["components"]}
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=sent)
 
@@ -56,7 +56,7 @@ def schemas(value: Any, inside: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 @pytest.mark.slow
 def test_the_document_is_valid() -> None:
-    """A validator that we did not write finds nothing wrong; neither with other wire names."""
+    """An independent validator accepts the document, also with other wire names."""
     from openapi_spec_validator import OpenAPIV31SpecValidator  # the import takes a second, and only this test needs it
 
     renamed = document({"simulate_authorization.decline_reason": "declinedBecause"}, "https://example.org/v1")
@@ -69,7 +69,7 @@ def test_the_document_is_valid() -> None:
 
 @pytest.mark.slow
 def test_what_is_served_beyond_the_interface_is_marked() -> None:
-    """Operations of the sandbox's own stand beside the others, valid, and marked as assumed."""
+    """Additional operations of the sandbox are valid and marked as assumed."""
     from openapi_spec_validator import OpenAPIV31SpecValidator
 
     served = document(more=ROWS_BEYOND.values())
@@ -82,7 +82,7 @@ def test_what_is_served_beyond_the_interface_is_marked() -> None:
 
 
 def examples() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each media type of the document with what it belongs to: requests, answers, errors and events."""
+    """Yield each media type of the document with its owner: requests, answers, errors and events."""
     for top in ("paths", "webhooks"):
         for where, schema in schemas(DOCUMENT[top], (top,)):
             if where[-1:] == ("application/json",):
@@ -94,20 +94,20 @@ EXAMPLES = dict(examples())
 
 @each("name", EXAMPLES)
 def test_examples_fit_their_schemas(name: str) -> None:
-    """Every body has an example, and it is valid."""
+    """Every body has a valid example."""
     assert validator(EXAMPLES[name]["schema"]).is_valid(EXAMPLES[name]["example"])
 
 
 @each("operation", ROWS, ids=lambda row: row.name)
 def test_examples_keep_every_rule(operation: Operation[..., Any]) -> None:
-    """An example of a request has no problem; one of an answer has nothing unusual. Parameters have examples too."""
+    """Example requests have no problems, example answers no unusual members, and parameters have examples."""
     assert problems(example(operation.request)) == ()
     assert flags(example(operation.answer)) == ()
     assert all("example" in one for one in of(operation).get("parameters", ()))
 
 
 def test_deliveries_carry_their_signature() -> None:
-    """A webhook names the header that signs it; the header is assumed."""
+    """A webhook declares its signature header as an assumption."""
     for name in EVENT_KINDS:
         header, other = DOCUMENT["webhooks"][name]["post"]["parameters"]
 
@@ -116,14 +116,14 @@ def test_deliveries_carry_their_signature() -> None:
 
 
 def test_the_document_is_plain_data() -> None:
-    """It survives JSON, and is made the same each time."""
+    """The document survives JSON, and is deterministic."""
     assert json.loads(json.dumps(document())) == DOCUMENT
     assert (DOCUMENT["openapi"], DOCUMENT["info"]["version"]) == ("3.1.0", "1.3.0")
 
 
 @each("operation", ROWS, ids=lambda row: row.name)
 def test_every_operation_is_there(operation: Operation[..., Any]) -> None:
-    """Each operation has its id, its path members, its success and all its failures."""
+    """Each operation has its id, path parameters, success and failures."""
     made = of(operation)
     statuses = {str(operation.success), *(str(failure.status) for failure in operation.failures)}
 
@@ -135,7 +135,7 @@ def test_every_operation_is_there(operation: Operation[..., Any]) -> None:
 
 
 def test_every_event_is_there() -> None:
-    """Each kind of event is a webhook, and carries the body of its kind."""
+    """Each event kind is a webhook with its body."""
     assert set(EVENT_KINDS) == set(DOCUMENT["webhooks"])
 
 
@@ -148,7 +148,7 @@ RECEIVED = [
 
 @each("name", RECEIVED)
 def test_answers_are_described_loosely(name: str) -> None:
-    """No pattern, length or word binds what is received."""
+    """No pattern, length or enum restricts an answer."""
     binding = {"pattern", "enum", "maxLength", "minLength", "minimum", "maximum", "additionalProperties"}
 
     for where, schema in schemas(DOCUMENT["components"]["schemas"][name]):
@@ -158,7 +158,7 @@ def test_answers_are_described_loosely(name: str) -> None:
 
 
 def test_patterns_of_answers_are_shown() -> None:
-    """What an answer is expected to look like is there for readers."""
+    """The expected patterns, lengths and values of answers are documented as extensions."""
     user = DOCUMENT["components"]["schemas"]["User"]["properties"]
 
     assert user["walletAddress"]["x-pattern"] == "^0x[0-9a-fA-F]{40}$"
@@ -169,7 +169,7 @@ def test_patterns_of_answers_are_shown() -> None:
 
 
 def test_assumptions_are_marked() -> None:
-    """An assumed member carries its reason and how well it is known; a documented one does not."""
+    """An assumed member has its reason and confidence, and a documented member does not."""
     body = DOCUMENT["components"]["schemas"]["SimulateAuthorization"]["properties"]
     item = DOCUMENT["components"]["schemas"]["RewardsItem"]["properties"]
 
@@ -179,7 +179,7 @@ def test_assumptions_are_marked() -> None:
 
 
 def test_defaults_and_optional_members() -> None:
-    """What the service takes where a member is left out is said; only what it needs is required."""
+    """Defaults are stated, and only members that the service needs are required."""
     rewards = {p["name"]: p for p in of(table.Operations.list_rewards_activity)["parameters"]}
     withdrawal = {p["name"]: p["required"] for p in of(table.Operations.sign_withdrawal)["parameters"]}
 
@@ -190,7 +190,7 @@ def test_defaults_and_optional_members() -> None:
 
 
 def test_links_lead_to_members() -> None:
-    """A link names an operation, one of its parameters, and a member of the answer it comes from."""
+    """A link names an operation, one of its parameters, and a member of the source's answer."""
     links = [
         (row, to, link) for row in ROWS for to, link in of(row)["responses"][str(row.success)].get("links", {}).items()
     ]
@@ -211,7 +211,7 @@ def test_links_lead_to_members() -> None:
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda row: row.name)
 @given(data=st.data())
 def test_bodies_that_keep_every_rule_are_valid(operation: Operation[..., Any], data: st.DataObject) -> None:
-    """What the checks take, the schema takes: also with unknown members."""
+    """A body that the checks accept is valid, also with unknown members."""
     _, body = converter().write_request(operation, data.draw(requests(operation, plain=False)))
 
     assert BODIES[operation.name].is_valid(json.loads(strict_json.dumps({**body, "brandNew": None})))
@@ -230,7 +230,7 @@ IN_BODY = [
 @settings(max_examples=1)
 @given(data=st.data())
 def test_bodies_that_break_a_rule_are_invalid(operation: Operation[..., Any], how: Break, data: st.DataObject) -> None:
-    """What the service refuses, the schema refuses; what it takes, the schema takes."""
+    """Schema and service accept and refuse the same bodies."""
     request = build(operation.request, data.draw(broken(operation, how)))
     _, body = converter().write_request(operation, request)
     wire = json.loads(json.dumps(body))
@@ -243,7 +243,7 @@ def test_bodies_that_break_a_rule_are_invalid(operation: Operation[..., Any], ho
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda row: row.name)
 @given(data=st.data())
 def test_null_is_not_a_value(operation: Operation[..., Any], data: st.DataObject) -> None:
-    """A member of a request is left out, never null."""
+    """Null is not valid for a member of a request."""
     _, body = converter().write_request(operation, data.draw(requests(operation)))
     if not body:
         return
@@ -255,7 +255,7 @@ def test_null_is_not_a_value(operation: Operation[..., Any], data: st.DataObject
 @pytest.mark.parametrize("operation", [row for row in ROWS if row.success == 200], ids=lambda row: row.name)
 @given(data=st.data())
 def test_answers_that_are_whole_are_valid(operation: Operation[..., Any], data: st.DataObject) -> None:
-    """An answer with its required members is valid, whatever words and members it has besides."""
+    """An answer with its required members is valid, with any additional values and members."""
     schema = of(operation)["responses"]["200"]["content"]["application/json"]["schema"]
     answer = {**converter().unstructure(data.draw(answers(operation.answer, missing=False))), "brandNew": {"a": 1}}
     raw = [answer] if operation.many else answer
@@ -275,7 +275,7 @@ def check_address(text: str) -> None:
 
 @each("text", ["::", "1::", "1:2:3:4:5:6:7::", "::ffff:203.0.113.9", "203.0.113.9", "203.0.113", "fe80::1%eth0", "x"])
 def test_ip_addresses_by_their_pattern(text: str) -> None:
-    """What the checks take for an IP address, the schema takes, as one text."""
+    """Schema and checks accept the same IP addresses."""
     check_address(text)
 
 
@@ -287,12 +287,12 @@ def test_ip_addresses_by_their_pattern(text: str) -> None:
 )
 @settings(max_examples=200)
 def test_any_address_by_its_pattern(text: str) -> None:
-    """The pattern and the reader of the standard library agree."""
+    """The pattern agrees with the standard library."""
     check_address(text)
 
 
 def portable_problems(described: dict[str, Any]) -> Iterator[str]:
-    """Yield what a generator of clients is known to fail on, with its place."""
+    """Yield constructs that client generators are known to mishandle, with their places."""
     for where, schema in schemas(described):
         at = "/".join(where)
         if where[-1:] == ("properties",) or not isinstance(schema.get("type", ""), str | list):
@@ -327,14 +327,14 @@ ADDING = {
 
 @pytest.mark.parametrize("added", [{}, ADDING], ids=["as documented", "with more members"])
 def test_the_document_is_portable(added: dict[str, Any]) -> None:
-    """Nothing in it stops a generator, or makes a client lose a value."""
+    """The document has no construct that stops a client generator or loses a value."""
     described = document(more=ROWS_BEYOND.values(), settings=settings_of("observed") | added)
 
     assert list(portable_problems(described)) == []
 
 
 def test_what_a_setting_adds_is_described() -> None:
-    """Members that a behavior adds to answers, events and errors are in the document that is served, as assumed."""
+    """The served document describes members that a behavior adds to answers, events and errors, as assumed."""
     plain = document(settings=settings_of("documented"))["components"]["schemas"]
     described = document(settings=settings_of("documented") | ADDING)["components"]["schemas"]
     added = {
@@ -353,7 +353,7 @@ def test_what_a_setting_adds_is_described() -> None:
 
 @each("text", ["2000-02-29", "1900-02-29", "2024-02-29", "2023-02-29", "2023-13-01", "2023-1-1"])
 def test_dates_by_their_format(text: str) -> None:
-    """What the checks take for a day, the schema takes."""
+    """Schema and checks accept the same dates."""
     schema = {
         "properties": {
             "birthDate": DOCUMENT["components"]["schemas"]["UpdateUbo"]["allOf"][0]["properties"]["birthDate"]
@@ -369,5 +369,5 @@ def test_dates_by_their_format(text: str) -> None:
 
 @each("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_text_has_an_example(record: type[Any]) -> None:
-    """No member is shown with a word that stands for any text."""
+    """No member has the generic example `text`."""
     assert "text" not in {example_of(record, one) for one in members(record) if isinstance(one.kind, Text)}

@@ -1,4 +1,4 @@
-"""Who may see what: the tier of every field, how it looks, and that nothing private is ever printed."""
+"""Privacy of every field, the form of masked values, and the absence of private values in all output."""
 
 import copy
 import pickle
@@ -51,7 +51,7 @@ ALL = [*RECORDS, events.Event]
 
 @each("record", ALL, ids=lambda record: record.__name__)
 def test_tiers(record: type[Any]) -> None:
-    """Every field has the tier that the policy gives it."""
+    """Every field has the privacy that the policy states."""
     expected = dict.fromkeys((one.name for one in members(record)), OPEN)
     expected |= dict.fromkeys(PERSONALS.get(record, "").split(), PERSONAL)
     expected |= dict.fromkeys(SECRETS.get(record, "").split(), SECRET)
@@ -86,14 +86,14 @@ def test_tiers(record: type[Any]) -> None:
     ],
 )
 def test_looks(record: type[Any], name: str, value: str, expected: str) -> None:
-    """A private value is shown by the look of its format, an open one as it is."""
+    """A private value is shown with its format's mask, and a public value unchanged."""
     made = build(record, {name: value})
 
     assert expected == masked(made)[member(record, name).wire]
 
 
 def test_reveal_names_members() -> None:
-    """What is to be revealed is named by its path; the rest stays masked."""
+    """Members to reveal are named by their paths, and the others stay masked."""
     user = build(
         people.User, {"email": "ada@example.com", "address": {"line1": "12 Example Street"}, "first_name": "Ada"}
     )
@@ -110,7 +110,7 @@ CANARY = "CANARY7331"
 
 @st.composite
 def planted(draw: st.DrawFn, cls: type[Any]) -> Any:
-    """Return a wire object with the canary in every private text, and in an unknown member."""
+    """Return a wire object with the canary in every private text and in an unknown member."""
     made: dict[str, Any] = {"brandNew": CANARY}
     for one in members(cls):
         kind = one.kind.of if isinstance(one.kind, Array) else one.kind
@@ -126,7 +126,7 @@ def planted(draw: st.DrawFn, cls: type[Any]) -> Any:
 
 @pytest.mark.parametrize("record", [r for r in ALL if issubclass(r, events.Answer)], ids=lambda record: record.__name__)
 def test_nothing_private_is_printed(record: type[Any]) -> None:
-    """No repr, string, format, masked view or masked wire body holds a private value; a copy or a pickle neither."""
+    """No repr, string, format, masked record, masked body, copy or pickle shows a private value."""
 
     @given(planted(record))
     def check(raw: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def test_nothing_private_is_printed(record: type[Any]) -> None:
 
 
 def test_a_mapping_in_place_of_a_record_is_not_printed() -> None:
-    """An address given as a mapping shows how many members it has, since it is not a record yet."""
+    """A mapping in place of a nested record shows only its number of members."""
     asked = people.UpdateUser(user_id="u", address={"line1": CANARY})
     sent = people.CreatePaymentAccount(
         type="externalFiatAccount", external_fiat_account={"account_number": CANARY}, user_id="u"
@@ -154,14 +154,14 @@ def test_a_mapping_in_place_of_a_record_is_not_printed() -> None:
 
 
 def test_a_wire_body_of_another_shape_is_masked() -> None:
-    """An object or a list where an open text belongs is not shown: it may hold anything."""
+    """An object or list in place of a public text is masked, because it may contain anything."""
     raw = {"status": {"nationalId": CANARY}, "id": [{"a": CANARY}, "open"], "brandNew": CANARY}
 
     assert masked(raw, of=transactions.Dispute) == {"status": "•••", "id": ["•••", "open"], "brandNew": "•••"}
 
 
 def test_a_request_of_an_operation_is_masked() -> None:
-    """A body on its way out is masked by the declarations of its record."""
+    """A request body is masked by its record's declarations."""
     body = {"nationalId": CANARY, "address": {"line1": CANARY, "city": "Springfield"}, "chainId": 1}
     cls = table.Operations.create_user_application.request
 
@@ -173,7 +173,7 @@ def test_a_request_of_an_operation_is_masked() -> None:
 
 
 def test_a_mapping_of_no_known_record_is_masked_whole() -> None:
-    """Without a record to go by, only names, None and booleans of a mapping are shown."""
+    """Without a record, a mapping shows only names, None and booleans."""
     raw = {"status": "open", "paid": True, "none": None, "more": [{"a": CANARY}]}
 
     assert masked(raw) == {"status": "•••", "paid": True, "none": None, "more": "•••"}
@@ -181,7 +181,7 @@ def test_a_mapping_of_no_known_record_is_masked_whole() -> None:
 
 
 def test_a_masked_mapping_keeps_its_values() -> None:
-    """Its values are the real ones; its repr, as its masked form and what rich prints, shows their names alone."""
+    """A masked mapping has the real values, but its repr and rich output are masked."""
     made = MaskedDict(email=CANARY, inner={"a": CANARY})
 
     assert made["email"] == CANARY
@@ -191,7 +191,7 @@ def test_a_masked_mapping_keeps_its_values() -> None:
 
 
 def test_repr_shows_what_is_open() -> None:
-    """The repr of a record is useful: its open members as they are, in the order of the document."""
+    """A record's repr shows its public members in the document's order."""
     asked = transactions.SimulateAuthorization(
         card_id="3f2a0b1c-1111-4222-8333-444455556666",
         amount=1250,
@@ -208,7 +208,7 @@ def test_repr_shows_what_is_open() -> None:
 
 
 def test_times_are_shown_as_they_are_sent() -> None:
-    """A masked record has plain values alone, as JSON does."""
+    """A masked record has only plain values, as JSON does."""
     account = example(people.PaymentAccount)
 
     assert masked(account)["createdAt"] == "2026-01-15T12:00:00.000Z"

@@ -1,4 +1,4 @@
-"""What the document does not show, each answered by an assumption that is listed."""
+"""Each gap of the document has listed assumptions."""
 
 import ast
 from pathlib import Path
@@ -122,7 +122,7 @@ SILENCES: dict[str, tuple[str, ...]] = {
 
 @each("sentence", SILENCES, ids=lambda sentence: sentence[:40])
 def test_every_silence_is_answered(sentence: str) -> None:
-    """What the document does not show has an assumption in the list."""
+    """Each gap of the document has assumptions in the list."""
     listed = {one.id for one in assumptions()}
 
     assert SILENCES[sentence]
@@ -130,12 +130,12 @@ def test_every_silence_is_answered(sentence: str) -> None:
 
 
 def test_there_are_about_twenty_five() -> None:
-    """The document is silent in twenty-six places."""
+    """The document has twenty-six gaps."""
     assert len(SILENCES) == 26
 
 
 def test_each_behavior_has_an_id_of_its_own() -> None:
-    """Every behavior that is declared is listed; none hides another of the same id."""
+    """Every declared behavior is listed under a unique id."""
     calls = [one for one in ast.walk(ast.parse(Path(module.__file__).read_text())) if isinstance(one, ast.Call)]
     declared = [one.args[0].value for one in calls if getattr(one.func, "id", "") == "Behavior"]
 

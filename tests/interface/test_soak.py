@@ -1,4 +1,4 @@
-"""The campaigns of this package again, with the large counts."""
+"""The campaigns of this package with large counts."""
 
 import pytest
 

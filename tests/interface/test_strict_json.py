@@ -1,4 +1,4 @@
-"""JSON has one meaning here: exact numbers, members once, and one error for whatever has none."""
+"""Strict JSON: exact numbers, unique members, and one error for invalid or ambiguous text."""
 
 import contextlib
 import copy
@@ -21,25 +21,25 @@ from workbench.base.schema.strict_json import JsonObject, NotJson, Repaired, dum
 
 @given(JSON)
 def test_round_trip(value: Any) -> None:
-    """What is written is read back as it was."""
+    """A written value is equal when read back."""
     assert value == loads(dumps(value))
 
 
 @given(st.decimals(-(10**6), 10**6, places=6))
 def test_fractions_are_exact(number: Decimal) -> None:
-    """A number is the decimal of its text, not a float near it."""
+    """A number is the exact decimal of its text, not a nearby float."""
     assert number == Decimal(loads(str(number).encode()))
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes_end_in_a_value_or_one_error(data: bytes) -> None:
-    """Bytes are JSON, or NotJson is raised and nothing else."""
+    """Any bytes give a value or NotJson."""
     with contextlib.suppress(NotJson):
         assert dumps(loads(data))
 
 
 def test_the_chain_of_an_error_is_cut() -> None:
-    """The parser's own error holds the text, so it is not chained."""
+    """The parser's error contains the text, so it is not chained."""
     with pytest.raises(NotJson) as error:
         loads(b'{"nationalId": "900000001"')
 
@@ -81,7 +81,7 @@ def test_the_chain_of_an_error_is_cut() -> None:
     ids=range(27),
 )
 def test_what_has_no_single_meaning(data: bytes, reason: str) -> None:
-    """Each irregularity is refused with its reason, and its place where it has one."""
+    """Invalid or ambiguous text is refused with its reason, and its position if there is one."""
     with pytest.raises(NotJson) as error:
         loads(data)
 
@@ -103,12 +103,12 @@ def test_what_has_no_single_meaning(data: bytes, reason: str) -> None:
     ids=range(8),
 )
 def test_what_has_one(data: bytes, expected: Any) -> None:
-    """White space around, escaped pairs and large numbers are JSON."""
+    """Surrounding white space, escaped pairs and large numbers are accepted."""
     assert expected == loads(data)
 
 
 def test_an_object_prints_its_size_alone() -> None:
-    """A wire object does not print its values, also inside others, and stays one when copied."""
+    """A wire object prints only its size, also inside other objects and as a copy."""
     made = loads(b'{"nationalId": "900000001", "inner": {"a": 1}}')
 
     assert "<2 members>" == repr(made) == str(made) == f"{made}"
@@ -132,7 +132,7 @@ def test_an_object_prints_its_size_alone() -> None:
     ],
 )
 def test_numbers_are_written_exactly(value: Any, expected: bytes) -> None:
-    """A decimal is written as the number it is."""
+    """A decimal is written as an exact number."""
     assert expected == dumps(value)
 
 
@@ -140,14 +140,14 @@ def test_numbers_are_written_exactly(value: Any, expected: bytes) -> None:
     "value", [Decimal("0.12345678901234567890"), Decimal("NaN"), Decimal("1e999999999"), float("nan"), float("inf")]
 )
 def test_numbers_that_cannot_be_written(value: Any) -> None:
-    """What no JSON number keeps is refused, and nobody waits for a gigabyte of zeros."""
-    with pytest.raises(ValueError):  # noqa: PT011 - the words differ between Python versions
+    """A number that JSON cannot represent is refused, before it becomes a very long text."""
+    with pytest.raises(ValueError):  # noqa: PT011 - the message differs between Python versions
         dumps(value)
 
 
 @pytest.mark.parametrize("text", ['b"[" * 100_000', """b'{"a":' * 100_000"""], ids=["lists", "objects"])
 def test_depth_is_ours_where_the_limit_was_raised(text: str) -> None:
-    """Where a library has raised Python's recursion limit, deep nesting is still refused and does not end the process."""
+    """Deep nesting is refused and does not end the process, even if a library raised Python's recursion limit."""
     script = f"""
 import sys
 import time
@@ -166,7 +166,7 @@ print(loads(b'["' + b"[" * 5_000 + b'", ' + b"[]," * 5_000 + b"1]")[-1])
 
 @pytest.mark.parametrize("text", [b'"' + b'\\"' * 48_000, b'"\\' + b'\n"' * 48_000, b'"' + b"\\\\" * 48_000])
 def test_depth_is_checked_in_linear_time(text: bytes) -> None:
-    """A text without an end is read once, also where a library raised the limit of recursion (it took 53 s)."""
+    """An unterminated text is read in linear time, even with a raised recursion limit (it took 53 s)."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(10_000)
     try:
@@ -180,13 +180,13 @@ def test_depth_is_checked_in_linear_time(text: bytes) -> None:
 
 @pytest.mark.parametrize("data", [b'{"a": "\\u00e9"}', b'[1, "x"]', '"é"'.encode()])
 def test_a_byte_order_mark_does_not_belong_to_the_text(data: bytes) -> None:
-    """What PowerShell, Notepad and .NET put before a text changes nothing."""
+    """A byte order mark, as written by PowerShell, Notepad and .NET, is ignored."""
     assert loads(b"\xef\xbb\xbf" + data) == loads(data)
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_repair_changes_only_broken_text(value: Any) -> None:
-    """Valid JSON reads the same with repair; broken halves become U+FFFD, and only their texts are marked."""
+    """With `repair`, valid JSON is unchanged, and half surrogate pairs become marked texts with U+FFFD."""
     text = json.dumps(value).encode()
     cut = json.dumps([value, "a\ud83c", "a\U0001f355"]).encode()
 

@@ -1,4 +1,4 @@
-"""The table and the records as data: complete, unique, and each assumption with its reason."""
+"""The operation table and the records as data: complete, unique, and with a reason for each assumption."""
 
 import inspect
 import pydoc
@@ -32,13 +32,13 @@ RECORDS = list(
 
 
 def test_names_and_paths_are_unique() -> None:
-    """No two operations have the same name, nor the same method and path."""
+    """Names are unique, and so are methods with paths."""
     assert len(ROWS) == len({row.name for row in ROWS}) == len({(row.method, row.path) for row in ROWS})
 
 
 @each("row", ROWS, ids=lambda row: row.name)
 def test_placeholders_are_fields(row: Any) -> None:
-    """Every placeholder of a path is a required member that is a UUID; the document gives no form of a dispute's id."""
+    """Every placeholder of a path is a required UUID member, except a dispute's id, whose format is undocumented."""
     by_wire = {one.wire: one for one in members(row.request)}
 
     for name in placeholders(row.path):
@@ -49,7 +49,7 @@ def test_placeholders_are_fields(row: Any) -> None:
 
 @each("row", ROWS, ids=lambda row: row.name)
 def test_rows_are_complete(row: Any) -> None:
-    """A row has words, a source and records, and its help names every argument and failure."""
+    """A row has a description, a source and records, and its help names every argument and failure."""
     assert row.doc.endswith(".")
     assert row.source.startswith("Endpoints ")
     assert is_record(row.request)
@@ -62,13 +62,13 @@ def test_rows_are_complete(row: Any) -> None:
 
 
 def joined(text: str) -> str:
-    """Return a text without line breaks: since Python 3.13, help writes a long signature over several lines."""
+    """Return a text without white space, because since Python 3.13 help splits a long signature over several lines."""
     return "".join(text.split())
 
 
 @each("row", ROWS, ids=lambda row: row.name)
 def test_help_shows_the_method_on_class_and_object(row: Any) -> None:
-    """On both, tools see a routine with its name, its signature and its documentation."""
+    """On class and object, tools see a routine with name, signature and documentation."""
     with wb.Client(base_url="http://127.0.0.1:9", api_key="key") as client:
         bound, unbound = getattr(client, row.name), getattr(wb.Client, row.name)
         arguments = list(inspect.signature(row.request).parameters)
@@ -83,7 +83,7 @@ def test_help_shows_the_method_on_class_and_object(row: Any) -> None:
 
 
 def test_a_method_of_the_class_takes_the_client() -> None:
-    """Taken from the class, an operation is called with the client first, as any method is."""
+    """An operation of the class takes the client as its first argument, as any method does."""
     api = wb.connect(seed=1)
 
     assert wb.Client.list_contracts(api) == api.list_contracts()
@@ -99,7 +99,7 @@ def test_what_help_says_can_be_raised_can_be_caught() -> None:
 
 @each("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_field_is_described(record: type[Any]) -> None:
-    """Every field has words of its own, and every assumption a reason and a confidence."""
+    """Every field has a description, and every assumption a reason and a confidence."""
     assert "Source: " in (record.__doc__ or "") or "Assumed" in (record.__doc__ or "")
     for one in members(record):
         assert one.about.doc.strip()
@@ -118,13 +118,13 @@ def test_wire_names_are_unique(record: type[Any]) -> None:
 
 
 def test_leaves_reach_nested_members() -> None:
-    """Nested members are reached by dotted paths."""
+    """`leaves` yields nested members with dotted paths."""
     assert "tokens.exchange_rate" in dict(leaves(table.Operations.list_contracts.answer))
     assert "onramp.ach.account_number" in dict(leaves(table.Operations.list_contracts.answer))
 
 
 def test_assumptions_are_unique_and_complete() -> None:
-    """Every assumption has its own id, a place, a value, a reason and the place to change it."""
+    """Every assumption has a unique id, a place, a value, a reason and a way to change it."""
     found = assumptions()
 
     assert len(found) == len({one.id for one in found})
@@ -133,7 +133,7 @@ def test_assumptions_are_unique_and_complete() -> None:
 
 
 def test_every_assumed_mark_is_listed() -> None:
-    """Whatever is marked as assumed in the data is in the list."""
+    """The list contains every assumption that is marked in the declarations."""
     listed = {one.reason for one in assumptions()}
     marked = {one.about.assumed for record in RECORDS for one in members(record)}
     marked |= {failure.assumed for row in ROWS for failure in row.failures}
@@ -144,7 +144,7 @@ def test_every_assumed_mark_is_listed() -> None:
 
 
 def test_profiles_differ_where_live_answers_do() -> None:
-    """The two sandbox profiles have the same settings, with the values that live answers were seen to have."""
+    """Both behaviors have the same settings, and `observed` has the values of live answers."""
     documented, observed = settings("documented"), settings("observed")
 
     assert documented.keys() == observed.keys()
@@ -172,14 +172,14 @@ def test_profiles_differ_where_live_answers_do() -> None:
 
 
 def test_a_record_without_about_is_refused() -> None:
-    """A field without `about` cannot be in a record."""
+    """A field of a record requires `about`."""
     import attrs
 
     from workbench.base.schema.fields import record
 
     @record
     class Silent:
-        """Has a field without words."""
+        """A record whose field has no description."""
 
         name: str = attrs.field()
 
@@ -188,7 +188,7 @@ def test_a_record_without_about_is_refused() -> None:
 
 
 def test_answers_and_events_are_exported_from_one_place() -> None:
-    """`workbench.records` has what a caller annotates: every answer and every body of an event, and the enums of statuses."""
+    """`workbench.records` exports every answer, event body and status enum, for annotations."""
     answers = [row.answer for row in table.OPERATIONS.values() if members(row.answer)]
     exported = [*answers, Event, *(kind.body for kind in EVENT_KINDS.values())]
     choices = {one.kind.of for record in exported for one in members(record) if isinstance(one.kind, Choice)}
@@ -198,7 +198,7 @@ def test_answers_and_events_are_exported_from_one_place() -> None:
 
 
 def test_the_names_for_type_checkers_are_those_of_the_tables() -> None:
-    """Operations, kinds of events and faults have one spelling each."""
+    """The literals of operations, event kinds and faults equal the tables."""
     kinds = {*get_args(UserKind), *get_args(DepositKind), *get_args(TransactionKind), *get_args(CardKind)}
 
     assert get_args(table.OperationName) == tuple(table.OPERATIONS)

@@ -1,4 +1,4 @@
-"""One table of cases each: what an empty cell is, how text becomes a value, and a value text."""
+"""Tables of cases: empty cells, text to value, and value to text."""
 
 import re
 from datetime import UTC, date, datetime
@@ -24,7 +24,7 @@ from workbench.service.interface.vocabulary import DeclineReason
 
 
 class Word(StrEnum):
-    """An enum of no record."""
+    """An enum that no record uses."""
 
     EMPTY = ""
 
@@ -38,7 +38,7 @@ class Word(StrEnum):
     (np.int64(0), False), (np.array([float("nan")]), False), (pd.Timestamp(0), False),
 ], ids=lambda value: f"{type(value).__name__} {value!r}")  # fmt: skip
 def test_empty_cells(value: Any, empty: bool) -> None:
-    """Nothing, blank text and every kind of not-a-number are empty; zero, False and words are not."""
+    """None, blank text and every NaN are empty. Zero, False and other text are not."""
     assert is_empty(value) is empty
 
 
@@ -65,7 +65,7 @@ ADMINS = (contracts.IssuingContract, "admin_addresses")
     (ADMINS, "0xa, 0xb", ("0xa", "0xb")),
 ])  # fmt: skip
 def test_text_as_a_value(field: tuple[type[Any], str], text: str, value: Any) -> None:
-    """Text becomes exactly the value that the kind of the field wants."""
+    """Text becomes a value of the field's kind."""
     read = value_of(member(*field), text)
 
     assert read == value
@@ -88,7 +88,7 @@ def test_text_as_a_value(field: tuple[type[Any], str], text: str, value: Any) ->
     ((people.User, "address"), "12 Example Street", "cannot be passed as text"),
 ])  # fmt: skip
 def test_text_that_does_not_fit(field: tuple[type[Any], str], text: str, words: str) -> None:
-    """Text that does not fit raises an error with the rule's words, and nothing private in it."""
+    """Text that does not fit raises an error with the rule and no private value."""
     with pytest.raises(ValueError, match=f"^{re.escape(words)}"):
         value_of(member(*field), text)
 
@@ -100,14 +100,14 @@ def test_text_that_does_not_fit(field: tuple[type[Any], str], text: str, words: 
     (CREATED, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "2026-01-02T03:04:05.000Z"), (ADMINS, ("0xa", "0xb"), "0xa, 0xb"),
 ])  # fmt: skip
 def test_a_value_as_text(field: tuple[type[Any], str], value: Any, text: str) -> None:
-    """A value is written so that `value_of` reads it again."""
+    """A value is written as text that `value_of` reads back."""
     assert text_of(member(*field), value) == text
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda row: row.name)
 @given(data=st.data())
 def test_every_value_of_a_request_comes_back_from_its_text(operation: Any, data: st.DataObject) -> None:
-    """Every single value of every request is written as text and read again as an equal value."""
+    """Every value of every request is equal after a round trip through text."""
     request = data.draw(requests(operation, plain=False))
     for path, one in leaves(operation.request):
         value = get_path(request, path)
@@ -122,7 +122,7 @@ def test_every_value_of_a_request_comes_back_from_its_text(operation: Any, data:
     ("owners.1.first_name", "Ben"), ("owners.1.firstName", "Ben"), ("owners.2.id", None), ("owners.-1.id", None), ("", None),
 ])  # fmt: skip
 def test_paths_through_mappings(path: str, value: Any) -> None:
-    """A path goes through mappings and lists, by attribute names as by wire names."""
+    """A path goes through mappings and lists, by attribute names and wire names."""
     body = {
         "id": "u", "address": {"line1": "12 Example Street", "postalCode": "12345"},
         "owners": [{"first_name": "Ada"}, {"firstName": "Ben"}],
@@ -132,7 +132,7 @@ def test_paths_through_mappings(path: str, value: Any) -> None:
 
 
 def test_paths_through_records() -> None:
-    """A path goes through records as through mappings; nothing but members is reached."""
+    """A path goes through records as through mappings, and reaches only members."""
     address = people.Address(line1="x", city="c", region="r", postal_code="1", country_code="US")
     user = people.User(id="u", address=address)
 

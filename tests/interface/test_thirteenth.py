@@ -1,4 +1,4 @@
-"""A thirteenth operation, added in a copy: two records, a row, a handler, in three files, and no other change."""
+"""A thirteenth operation in a copy needs two records, a row and a handler in three files, and no other change."""
 
 import json
 import os
@@ -152,7 +152,7 @@ async def reopen(api: wb.AsyncClient, client: wb.Client) -> None:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a copy of the package, in which three files were changed."""
+    """Return a copy of the package with the changes in three files."""
     folder = tmp_path_factory.mktemp("thirteenth")
     package = folder / "workbench"
     shutil.copytree(WORKBENCH, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -185,7 +185,7 @@ def run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_thirteenth_operation(copy: Path) -> None:
-    """They give it a method of both clients, checks, a route, a command, a form, a table, OpenAPI and a tool."""
+    """The operation has a method of both clients, checks, a route, a command, a form, a table, OpenAPI and a tool."""
     done = run(copy, "-c", PROGRAM, str(copy))
 
     assert ("thirteen\n", "") == (done.stdout, done.stderr)
@@ -193,7 +193,7 @@ def test_a_thirteenth_operation(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_its_types(copy: Path) -> None:
-    """A type checker knows its arguments and its answer, in both clients."""
+    """A type checker knows the operation's arguments and answer, in both clients."""
     (copy / "typed.py").write_text(TYPED, encoding="utf-8")
     (copy / "pyrightconfig.json").write_text('{"include": ["typed.py"], "typeCheckingMode": "basic"}')
     done = run(copy, "-m", "pyright", "--pythonpath", sys.executable, "-p", ".", "--outputjson")

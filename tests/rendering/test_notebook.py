@@ -71,7 +71,7 @@ def test_a_long_list_of_events_is_twenty_lines(shell):
     rendering.register(shell)
     data, _ = shell.display_formatter.format(events)
 
-    assert data["text/plain"].startswith("7,000 events, the first 20; wb.to_frame has all")
+    assert data["text/plain"].startswith("7,000 events, the first 20; wb.to_frame shows all rows")
     assert data["text/plain"].count("user.updated") == 20
     assert len(data["text/html"]) < 20_000
     assert "wb.to_frame" not in shell.display_formatter.format(events[:2])[0]["text/plain"]

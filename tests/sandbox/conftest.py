@@ -9,7 +9,7 @@ from workbench.sandbox import Sandbox
 
 @pytest.fixture(params=[Sandbox, Mirrored], ids=["in process", "over HTTP"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """Return a sandbox, and once more one that is compared with a twin behind HTTP, byte for byte."""
+    """Return a sandbox, or one that is compared with a twin behind HTTP, byte for byte."""
     made: Sandbox = request.param()
     return made
 

@@ -1,4 +1,4 @@
-"""A few lines that speak to a sandbox's `handle` as any client would, without the client of this package."""
+"""A minimal driver that calls a sandbox's `handle` as any client would, without this package's client."""
 
 import json
 from typing import Any
@@ -50,13 +50,13 @@ BANK = {
 
 
 def state_of(sandbox: Sandbox) -> Any:
-    """Return everything a sandbox stores that can be seen: its records, events and time."""
+    """Return all visible state of a sandbox: records, events and time."""
     return {kind: sandbox.records(kind) for kind in RECORD_KINDS}, sandbox.events(), sandbox.clock.now()
 
 
 @attrs.frozen
 class Answer:
-    """A status and what was said."""
+    """Status and body of a response."""
 
     status: int
     body: Any
@@ -68,7 +68,7 @@ class Answer:
 
 
 class Api:
-    """Calls of one key."""
+    """Calls with one key."""
 
     def __init__(self, sandbox: Sandbox, key: str | None = "full") -> None:
         self.sandbox = sandbox
@@ -142,7 +142,7 @@ class Api:
 
     @property
     def examples(self) -> dict[str, Any]:
-        """The examples of the tenant whose key this is."""
+        """The examples of the key's tenant."""
         name = next((name for name, key in self.guide["api_keys"].items() if key == self.key), "full")
         return self.guide["tenants"].get(name, self.guide)
 

@@ -1,7 +1,7 @@
-"""The facts of the interface document, transcribed by hand, and what the sandbox answers to each over its interface.
+"""The facts of the interface document, transcribed by hand, and the sandbox's answer to each over its interface.
 
-`python -m tests.sandbox.facts` prints the page `facts.md`; `tests/sandbox/test_facts.py` asserts that nothing but
-`DEPARTURES` differs. Nothing here reads the project's own tables: the sandbox is asked as a stranger would ask it.
+`python -m tests.sandbox.facts` prints the page `facts.md`; `tests/sandbox/test_facts.py` asserts that only `DEPARTURES`
+differ. This module does not use the project's own tables: it calls the sandbox as an independent client would.
 """
 
 import json
@@ -27,10 +27,10 @@ MORE_OF_A_SIGNATURE = (
 PENDING_COMPANY = (
     "The only answer with a company follows a reapplication, after which it is pending, and pending has no link."
 )
-OTHER_CHAIN = "The addresses of its Stellar contract do not match the documented pattern."
-LOWER_CASE = "Live answers were seen with the reason in lower case."
-WHAT_IS_WRONG = "The answer also says what is wrong with the account, after these words."
-BODY_NEEDED = "Live services were seen to refuse a refund whose body has no `amount`."
+OTHER_CHAIN = "The addresses of the Stellar contract do not match the documented pattern."
+LOWER_CASE = "Live answers have the reason in lower case."
+WHAT_IS_WRONG = "After this message the answer also states the problem of the account."
+BODY_NEEDED = "Live services refuse a refund without an `amount`."
 BOTH = {
     "Withdrawal signature result: no undocumented member": MORE_OF_A_SIGNATURE,
     "Company application: `applicationExternalVerificationLink` is present in some answers and has its type": PENDING_COMPANY,
@@ -46,16 +46,16 @@ DEPARTURES: dict[str, dict[str, str]] = {
         "IssuingContract: `adminAddresses` is present in some answers and has its type": OTHER_CHAIN,
         "Token entry: `address` is present in every answer and has its type": OTHER_CHAIN,
         "Simulated transaction result: `completionReason` is present in some answers and has its type": LOWER_CASE,
-        "6: 400 `BadRequestError` `Invalid request` can be had": WHAT_IS_WRONG,
-        "a refund without an amount is of the entire settlement": BODY_NEEDED,
+        "6: 400 `BadRequestError` `Invalid request` is available on demand": WHAT_IS_WRONG,
+        "a refund without an amount refunds the entire settlement": BODY_NEEDED,
         "a refund is `settled` with `completionReason` `REFUND`": LOWER_CASE,
-        "User: `applicationStatus` is present in some answers and has its type": "Live answers also have the three words of the event.",
+        "User: `applicationStatus` is present in some answers and has its type": "Live answers also have the three additional statuses of the event.",
         "User: no undocumented member": "Live answers also have `isTermsOfServiceAccepted`.",
         "payloads have version 1.0.0, and 1.1.0 with a `statusChangeReason`":
             "Live `transaction.completed` events of version 1.1.0 carry a `completionReason`.",
     },
 }  # fmt: skip
-"""The claims that a behavior does not keep on purpose, each with its reason."""
+"""Intended departures of each behavior from the claims, with their reasons."""
 
 EVM = r"0x[0-9a-fA-F]{40}"
 SOLANA = r"[1-9A-HJ-NP-Za-km-z]{32,44}"
@@ -91,7 +91,7 @@ DECLINES = [
 
 @attrs.frozen
 class Fact:
-    """One claim of the document: its section, its words, and whether a behavior keeps it."""
+    """One claim of the document, with its section, its text, and a check of the claim."""
 
     section: str
     claim: str
@@ -296,7 +296,7 @@ SHAPES: dict[str, dict[str, Callable[[Any], bool]]] = {
 
 @cache
 def shown(behavior: str) -> dict[str, list[Any]]:
-    """Return the bodies that a sandbox gives for each shape, of all its tenants, after a little of everything."""
+    """Return the bodies of each record type that a sandbox's tenants get, after some calls of every kind."""
     sandbox = Sandbox(behavior=behavior)
     found: dict[str, list[Any]] = {name: [] for name in SHAPES}
     for key in sandbox.guide()["api_keys"]:
@@ -350,7 +350,7 @@ def shown(behavior: str) -> dict[str, list[Any]]:
 
 
 def of_shapes() -> Iterator[Fact]:
-    """Yield a fact for each member of each answer and event: that it has its type, and is present where it must be."""
+    """Yield a fact for each member of answers and events: it has its type, and is present if required."""
 
     def member(shape: str, name: str, check: Callable[[Any], bool]) -> Callable[[Api], bool]:
         plain = name.rstrip("?")
@@ -510,7 +510,7 @@ bounds("5 simulate refund", lambda **given: lambda api: api.refund(api.settled(1
 
 
 def of_requests() -> Iterator[Fact]:
-    """Yield a fact for each value at and beyond the edge of what a member may hold."""
+    """Yield a fact for each value at and beyond the limits of a member."""
     for where, call, name, good, bad in BOUNDS:
         for value, statuses, verb in [(one, (200, 201), "takes") for one in good] + [
             (one, (400,), "refuses") for one in bad
@@ -546,7 +546,7 @@ SIMULATIONS = ("3", "4", "5")
 
 
 def route(api: Api, number: str) -> Answer:
-    """Send an operation with an id that nothing has, and an empty body."""
+    """Send an operation with an unknown id and an empty body."""
     method, path = ROUTES[number]
     body = {} if method in ("POST", "PATCH") else None
     return api.call(method, path.replace("{id}", str(uuid.UUID(int=7))), body)
@@ -635,7 +635,7 @@ def review_events(status: str) -> Callable[[Api], bool]:
 
 
 def terms(api: Api) -> bool:
-    """Acceptance of the terms after the verification passed: one more event, which reports `approved`."""
+    """After the terms are accepted, one more event reports `approved`."""
     user = plain_user(api)
     api.sandbox.review(user, "tosNotAccepted")
     waiting = api.sandbox.events()[-1].payload["body"]
@@ -693,7 +693,9 @@ def of_behavior() -> Iterator[Fact]:
     for number, rows in ON_DEMAND.items():
         for wanted in rows:
             yield Fact(
-                "Errors", f"{number}: {wanted[0]} `{wanted[1]}` `{wanted[2]}` can be had", on_demand(number, wanted)
+                "Errors",
+                f"{number}: {wanted[0]} `{wanted[1]}` `{wanted[2]}` is available on demand",
+                on_demand(number, wanted),
             )
     yield from (Fact(section, claim, holds) for section, claim, holds in [
         ("Endpoints", "1: the contracts of the key's tenant, and of no other", lambda api: not {
@@ -721,7 +723,7 @@ def of_behavior() -> Iterator[Fact]:
         ("States", "a reversal needs an open authorization", lambda api: api.reverse(api.settled()).status >= 400),
         ("States", "a refund needs a settled transaction", lambda api: api.refund(api.authorized()).status >= 400),
         ("States", "a refund credits its amount to the cardholder", lambda api: refunded(300)(api) == 300),
-        ("States", "a refund without an amount is of the entire settlement", lambda api: refunded(None)(api) == 1_000),
+        ("States", "a refund without an amount refunds the entire settlement", lambda api: refunded(None)(api) == 1_000),
         ("States", "a refund is `settled` with `completionReason` `REFUND`", lambda api: (
             lambda body: (body["status"], body["completionReason"]))(api.refund(api.settled(9), amount=9).body) == ("settled", "REFUND")),
         ("States", "acceptance of the terms reports `approved`", terms),
@@ -816,12 +818,12 @@ FACTS = [*of_shapes(), *of_requests(), *of_behavior()]
 
 
 def kept(fact: Fact, behavior: str) -> bool:
-    """Return whether a fresh sandbox of a behavior keeps a fact."""
+    """Return whether a claim is true for a fresh sandbox of a behavior."""
     return holds(fact, Sandbox(behavior=behavior))
 
 
 def holds(fact: Fact, sandbox: Sandbox) -> bool:
-    """Return whether a sandbox keeps a fact; an error is a fact not kept."""
+    """Return whether a claim is true for a sandbox. An error counts as false."""
     try:
         return bool(fact.holds(Api(sandbox)))
     except (KeyError, AttributeError, TypeError, ValueError, AssertionError, IndexError):
@@ -829,19 +831,19 @@ def holds(fact: Fact, sandbox: Sandbox) -> bool:
 
 
 def departures(behavior: str) -> list[str]:
-    """Return the claims that a behavior does not keep."""
+    """Return the claims that are not true for a behavior."""
     return [fact.claim for fact in FACTS if not kept(fact, behavior)]
 
 
 def page() -> str:
-    """Return `facts.md`: how many facts of each section each behavior keeps, and each departure with its reason."""
+    """Return `facts.md`: the number of true claims by section and behavior, and each departure with its reason."""
     not_kept = {behavior: set(departures(behavior)) for behavior in BEHAVIORS}
     lines = [
         "# The facts of the interface document",
         "",
-        f"The sandbox is asked {len(FACTS)} facts of the interface document over its interface, by calls that use no table of",
-        "this project, once as it behaves by default (`documented`) and once as live services were seen to (`observed`).",
-        "Where a behavior differs from the document, it does so on purpose, for the reason given.",
+        f"{len(FACTS)} facts of the interface document are checked over the sandbox's interface, by calls that use no table of",
+        "this project, once with the default behavior (`documented`) and once with the behavior of live services (`observed`).",
+        "Every departure of a behavior from the document is intended and has a reason.",
         "`python -m tests.sandbox.facts` writes this page, and `tests/sandbox/test_facts.py` compares it.",
         "",
         "| Section | Facts | `documented` | `observed` |",

@@ -1,4 +1,4 @@
-"""Who may call what, and in which order it is looked at. Source: Authentication, Errors."""
+"""Keys, roles and the order of the checks. Source: Authentication, Errors."""
 
 import json
 
@@ -20,7 +20,7 @@ PATHS = [
 @each("key", [None, "wrong", ""], ids=["missing", "wrong", "empty"])
 @each("method, path, row", PATHS, ids=list(OPERATIONS))
 def test_no_operation_answers_without_a_valid_key(sandbox, method, path, row, key):
-    """A missing or invalid key yields 401 with the documented words."""
+    """A missing or invalid key gets 401 with the documented message."""
     api = Api(sandbox, key)
 
     answer = api.call(method, path, {} if method in {"POST", "PATCH"} else None)
@@ -34,7 +34,7 @@ def test_no_operation_answers_without_a_valid_key(sandbox, method, path, row, ke
 
 @each("method, path, row", PATHS, ids=list(OPERATIONS))
 def test_simulations_are_not_found_in_production(method, path, row):
-    """Simulation endpoints return 404 in production, and only they do."""
+    """Exactly the simulations return 404 in production."""
     api = Api(Sandbox(environment="production"))
 
     answer = api.call(method, path, {} if method in {"POST", "PATCH"} else None)
@@ -43,13 +43,13 @@ def test_simulations_are_not_found_in_production(method, path, row):
 
 
 def test_settling_is_not_found_in_production():
-    """The assumed extension is a simulation as well."""
+    """The assumed settle call is also a simulation."""
     assert Api(Sandbox(environment="production")).settle(NOBODY, amount=1).status == 404
 
 
 @pytest.mark.parametrize("key, status", [("full", 200), ("read only", 403), ("contractsAndSignatures:read only", 403), ("rewards only", 403)])  # fmt: skip
 def test_a_signature_needs_the_write_role(sandbox, key, status):
-    """The key must hold contractsAndSignatures:write; read is not enough."""
+    """The key must have contractsAndSignatures:write; read is not enough."""
     assert status == Api(sandbox, key).sign().status
 
 
@@ -62,14 +62,14 @@ def test_rewards_need_their_role(sandbox, key, status):
 
 
 def test_contracts_are_for_tenants_with_corporate_cards(sandbox):
-    """403 where the tenant does not issue corporate cards."""
+    """A tenant that does not issue corporate cards gets 403."""
     answer = Api(sandbox, "no corporate cards").call("GET", "/issuing/tenants/contracts")
 
     assert (answer.status, answer.body["error"], answer.body["message"]) == (403, "ForbiddenError", "Forbidden")
 
 
 def test_a_key_can_have_no_team(sandbox):
-    """404 Team not found, on contracts and on payment accounts."""
+    """A key without a team gets 404 Team not found for contracts and payment accounts."""
     api = Api(sandbox, "team not found")
 
     for answer in (api.call("GET", "/issuing/tenants/contracts"), api.pay_to(userId=NOBODY)):
@@ -81,12 +81,12 @@ def test_a_key_can_have_no_team(sandbox):
 
 
 def test_the_role_is_looked_at_before_the_query(sandbox):
-    """Order of checks: the key, then the role, the body and the record."""
+    """The role is checked after the key and before the query."""
     assert Api(sandbox, "read only").sign(amount="nonsense").status == 403
 
 
 def test_an_invalid_body_is_400_even_for_an_unknown_id(api):
-    """The body is looked at before the record."""
+    """The body is checked before the record."""
     assert api.update_user(NOBODY, firstName="x" * 51).status == 400
     assert api.update_user(NOBODY, firstName="x" * 50).status == 404
 
@@ -100,19 +100,19 @@ def test_an_id_in_a_path_is_a_uuid(api, bad):
 
 
 def test_ids_are_found_in_any_case(api):
-    """Hexadecimal digits of an id may be capitals."""
+    """Ids are case-insensitive."""
     assert api.update_user(api.user.upper()).status == 200
 
 
 @pytest.mark.parametrize("path", ["/nope", "", "/", "/issuing/users", "/issuing/users/a/b", "//", "/payment-accounts/"])
 def test_nothing_else_is_served(api, path):
-    """An unknown route is 404 in the documented shape, or an id that is none."""
+    """An unknown path gets 404 or 405, and an invalid id gets 400."""
     assert api.call("GET", path).status in {404, 405}
     assert api.call("DELETE", path).status in {400, 404, 405}
 
 
 def test_a_path_of_another_prefix_is_not_found(sandbox):
-    """Everything stands under /v1."""
+    """All paths are under /v1."""
     from workbench.sandbox import Request
 
     response = internals(sandbox).handle(Request("GET", "/v2/issuing/tenants/contracts"))
@@ -122,7 +122,7 @@ def test_a_path_of_another_prefix_is_not_found(sandbox):
 
 @pytest.mark.parametrize("method", ["PUT", "HEAD", "OPTIONS", "TRACE", "get"])
 def test_other_methods_are_405(api, method):
-    """A known path with another method says which it has."""
+    """A known path with another method gets 405 with the allowed methods."""
     answer = api.call(method, "/issuing/tenants/contracts")
 
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
@@ -131,7 +131,7 @@ def test_other_methods_are_405(api, method):
 
 
 def test_header_names_are_found_in_any_case(sandbox):
-    """A mapping that looks names up in any case, as httpx has it, does."""
+    """A case-insensitive mapping of headers, such as httpx's, is accepted."""
     import httpx
 
     from workbench.sandbox import Request

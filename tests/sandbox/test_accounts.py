@@ -9,7 +9,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 def test_an_account_is_created_and_answered_with_what_was_sent(api):
-    """The response carries the request members and adds rail and bankAccountType; thirdParty is false unless given."""
+    """The answer has the request's members, rail and bankAccountType. thirdParty is false by default."""
     answer = api.pay_to(userId=api.user, nickname="Rent", bank={"thirdParty": True})
 
     assert answer.status == 200
@@ -31,7 +31,7 @@ def test_an_account_is_created_and_answered_with_what_was_sent(api):
 
 
 def test_a_company_team_owns_by_company(sandbox):
-    """companyId for company teams, omitted for individual teams, and the other way round."""
+    """Company teams use companyId and individual teams userId, and the other member is omitted."""
     api = Api(sandbox, "company team")
     company = api.examples["companies"][0]["id"]
 
@@ -75,14 +75,14 @@ def test_the_other_kind_of_owner_is_404(sandbox, key, member):
     ids=repr,
 )
 def test_an_invalid_account_is_400_with_the_documented_words(api, change):
-    """400 BadRequestError, Invalid request."""
+    """An invalid account gets 400 BadRequestError, Invalid request."""
     answer = api.pay_to(**{"userId": api.user, **change})
 
     assert answer.body == {"statusCode": 400, "error": "BadRequestError", "message": "Invalid request"}
 
 
 def test_a_missing_owner_is_named_as_observed(observed):
-    """After the documented words stands what is missing, as an assumption says."""
+    """With `observed` the documented message is followed by the problem, as an assumption says."""
     answer = observed.pay_to()
 
     assert answer.body["message"] == "Invalid request: Provide either userId or companyId; neither is given"
@@ -110,7 +110,7 @@ def test_an_owner_that_is_unknown_is_404(api):
 
 
 def test_an_account_is_deleted_once(api):
-    """204 without a body, then 404 Payment account not found."""
+    """A deletion returns 204 without a body, and then 404 Payment account not found."""
     account = api.pay_to(userId=api.user).body["id"]
 
     first, second = (api.call("DELETE", f"/payment-accounts/{account}") for _ in range(2))
@@ -125,7 +125,7 @@ def test_an_account_is_deleted_once(api):
 
 @pytest.mark.parametrize("path, headers", [("/payment-routes", set()), ("/automations", {"deprecation"})])
 def test_routes_are_an_empty_list_also_by_the_old_name(api, path, headers):
-    """The alias says that it is deprecated."""
+    """Payment routes are an empty list, also at the alias, which is marked as deprecated."""
     answer = api.call("GET", path)
 
     assert (answer.status, answer.body) == (200, [])
@@ -139,7 +139,7 @@ def deposit_events(api):
 
 @pytest.mark.parametrize("amount, sent", [("0.01", 1), ("1.99", 1), ("2.00", 0), ("150.00", 0)])
 def test_a_deposit_below_two_dollars_raises_an_event(api, amount, sent):
-    """Smaller than the minimum of 2.00 USD, and not at it; no transaction is created."""
+    """A deposit below 2.00 USD sends an event and creates no transaction. A deposit of 2.00 USD does not."""
     before = len(api.sandbox.records("transaction"))
 
     answer = api.sandbox.deposit(amount=amount)

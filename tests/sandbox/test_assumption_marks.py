@@ -1,4 +1,4 @@
-"""Every assumption is marked: in the code by its id, in the answers by a header."""
+"""Every assumption is marked, in the code by its id and in responses by a header."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ CODE = {path.name: path.read_text() for path in Path(embedded.__file__).parent.g
 
 
 def test_every_mark_of_an_answer_is_a_listed_assumption():
-    """The header names ids that assumptions() explains."""
+    """Every id in the header is listed in assumptions()."""
     for behavior in ("documented", "observed"):
         sandbox = Sandbox(behavior={"behavior": behavior, "refund_amount_omitted": "full"})
         story(sandbox)
@@ -34,14 +34,14 @@ def test_every_mark_of_an_answer_is_a_listed_assumption():
 
 
 def test_what_the_document_gives_is_not_marked(api):
-    """An authorization, a decline of a key, the contracts."""
+    """A documented authorization, list of contracts and rejected key have no mark."""
     assert set() == api.authorize().assumed
     assert set() == api.call("GET", "/issuing/tenants/contracts").assumed
     assert set() == Api(api.sandbox, None).call("GET", "/issuing/tenants/contracts").assumed
 
 
 def test_marks_in_the_code_name_behaviors():
-    """`assumed: id` in a comment or docstring is the id of a behavior, or says its reason in words."""
+    """`assumed: id` in a comment or docstring is the id of a behavior, or states a reason."""
     found = {
         name
         for text in CODE.values()

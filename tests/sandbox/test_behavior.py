@@ -1,4 +1,4 @@
-"""One argument says how a sandbox behaves: a name, a TOML file, or a mapping."""
+"""One argument sets the behavior of a sandbox: a name, a TOML file, or a mapping."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def file(tmp_path):
 
 
 def test_a_file_a_mapping_and_a_session_agree(file) -> None:
-    """Each gives the same settings, and the name of the behavior that they differ from."""
+    """File, mapping and session give the same settings and the same name of the base behavior."""
     sandboxes = [
         wb.Sandbox(behavior=OBSERVED), wb.Sandbox(behavior=file), wb.Sandbox(behavior=str(file)),
         wb.connect(behavior=str(file)).sandbox, testing.session(behavior=OBSERVED).sandbox,
@@ -74,7 +74,7 @@ def test_a_file_that_is_not_toml_is_named(tmp_path) -> None:
 
 @pytest.mark.parametrize("text", ["'a'" + ".'a'" * 100_000 + " = 1", "#" * 1_000_001], ids=["names", "size"])
 def test_a_file_beyond_the_limits_is_refused(tmp_path, text) -> None:
-    """At once, as a sequence is; so is a file of profiles."""
+    """A file beyond the limits of size and depth is refused immediately."""
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(UsageError, match=r"parts|bytes"):
         wb.Sandbox(behavior=tmp_path / "x.toml")

@@ -1,4 +1,6 @@
-"""What the sandbox and the checks do beyond the document is listed as an assumption, and nothing is listed that nothing does."""
+"""All behavior of sandbox and checks beyond the document is listed as an assumption, and every listed assumption is
+used.
+"""
 
 import re
 from pathlib import Path
@@ -28,21 +30,21 @@ ANYWHERE = {(401, "Unauthorized", "Invalid or missing API key"), (500, "Internal
 
 
 def is_documented(operation: str | None, body: dict) -> bool:
-    """Say whether the document shows an error: for the operation, or for all."""
+    """Return whether the document shows an error, for the operation or for all operations."""
     error = (body["statusCode"], body["error"], body["message"])
     return error in ANYWHERE or (operation, *error) in DOCUMENTED_FAILURES
 
 
 @each("key", sorted(BEHAVIORS))
 def test_each_behavior_is_marked_where_it_is_made(key: str):
-    """Whoever reads an assumption finds the code that follows it by its id, and the other way round."""
+    """The code that follows an assumption has its id."""
     assert re.search(rf'"{key}"|assumed[^\n"]*\b{key}\b', CODE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", table.OPERATIONS.values(), ids=lambda row: row.name)
 def test_refusals_beyond_the_document_name_their_assumptions(operation):
-    """Break one rule at a time, over the wire: each error that the document does not show names what it rests on."""
+    """With one broken rule at a time, every undocumented error names its assumption."""
     sandbox = Sandbox(seed=7)
     api = Api(sandbox)
 
@@ -76,7 +78,7 @@ SPECIAL = {
 
 @each("key", SPECIAL)
 def test_general_refusals_name_their_assumptions(key: str):
-    """What every operation refuses alike names the assumption about it."""
+    """Refusals that all operations share name their assumption."""
     method, path, body, headers = SPECIAL[key]
     answer = Api(Sandbox(seed=7)).send(method, path, body, **headers)
 
@@ -90,7 +92,7 @@ DESCRIBED = {None, "date", "date-time", "decimal", "name", "phone", "password", 
 
 
 def test_formats_are_documented_or_listed():
-    """Each format that a member has is one of the document, or a listed assumption."""
+    """Each format of a member is documented or a listed assumption."""
     tops = [cls for row in table.OPERATIONS.values() for cls in (row.request, row.answer)]
     tops += [kind.body for kind in EVENT_KINDS.values()]
     found = {one.about.rule.format for top in tops for _, one in leaves(top) if record_of(one.kind) is None}

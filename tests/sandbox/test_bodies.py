@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer has the documented shape, nothing changes, and nothing escapes."""
+"""Any request gets an answer in the documented format, and an invalid one changes nothing."""
 
 import json
 
@@ -38,13 +38,13 @@ def authorization(**members):
     ids=lambda body: repr(body[:24]),
 )  # fmt: skip
 def test_a_body_that_cannot_be_read_is_400(api, body):
-    """Bad JSON, NaN, huge numbers, NUL, surrogates and large texts are refused in the documented shape."""
+    """Invalid JSON, NaN, huge numbers, NUL, surrogates and large texts get a 400 in the documented format."""
     assert api.send("POST", AUTHORIZE, body).status == 400
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded", "application/jsonp"])
 def test_a_body_is_json_and_says_so(api, kind):
-    """Another content type is 400."""
+    """Another content type gets a 400."""
     assert api.send("POST", AUTHORIZE, json.dumps(authorization()).encode(), content_type=kind).status == 400
 
 
@@ -65,7 +65,7 @@ def test_a_charset_beside_the_content_type_does_not_matter(api):
     ],
 )  # fmt: skip
 def test_a_member_that_breaks_its_rule_is_400_and_named(api, member, value):
-    """A broken rule is 400; the message names the member and never the value."""
+    """A broken rule gets a 400, whose message names the member but not the value."""
     before = api.sandbox.balance(api.card)
 
     answer = api.call("POST", AUTHORIZE, authorization(**{member: value}))
@@ -84,7 +84,7 @@ def test_all_five_members_of_an_authorization_are_required(api, member):
 
 
 def test_unknown_members_are_ignored(api):
-    """They change nothing, also where their values are unusual."""
+    """Unknown members change nothing, even with unusual values."""
     answer = api.call("POST", AUTHORIZE, authorization(surprise={"a": [1] * 9}, amountt=10**300))
 
     assert answer.status == 200
@@ -93,7 +93,7 @@ def test_unknown_members_are_ignored(api):
 
 
 def test_all_problems_are_reported_together(api):
-    """One answer names every member that is wrong, once."""
+    """One answer names every invalid member once."""
     message = api.call("POST", AUTHORIZE, {"amount": 0}).body["message"]
 
     for member in ("cardId", "amount", "currency", "merchantName", "merchantCategoryCode"):
@@ -101,7 +101,7 @@ def test_all_problems_are_reported_together(api):
 
 
 def test_no_message_holds_a_private_value(api):
-    """A refused application repeats nothing of it."""
+    """The answer to an invalid application repeats none of its values."""
     answer = api.apply(nationalId="12345678x", firstName="Q" * 51, email="not an address")
 
     assert answer.status == 400
@@ -117,7 +117,7 @@ def test_a_query_that_cannot_be_read_is_400(api, query):
 @given(route=st.sampled_from(ROUTES), body=st.binary(max_size=200) | JSON.map(lambda v: json.dumps(v).encode()), query=st.text(max_size=40))  # fmt: skip
 @example(route=("PATCH", "/issuing/users/{userId}"), body=b'{"address":{"line1":null}}', query="")
 def test_nothing_escapes(route, body, query):
-    """Any bytes give a documented answer."""
+    """Any bytes get a documented answer."""
     method, path = route
     path = path.replace("{", "").replace("}", "")
 
@@ -129,7 +129,7 @@ def test_nothing_escapes(route, body, query):
     body=st.data(),
 )
 def test_nothing_escapes_from_members_either(row, body):
-    """Known members with any values give a documented answer."""
+    """Known members with any values get a documented answer."""
     from workbench.base.schema.walk import members
 
     ids = {"userId": ALL.user, "companyId": ALL.guide["companies"][0]["id"]}

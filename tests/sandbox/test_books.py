@@ -1,7 +1,7 @@
-"""A webhook handler that follows the published rules alone ends with the books of the sandbox.
+"""A webhook handler that follows only the published rules ends with the sandbox's books.
 
-Give money back on `reversed`, collect on `pending` with a positive update, branch on the lower-case words of a decline, and
-refuse `completed` without `postedAt`.
+The rules: release the hold on `reversed`, increase it on `pending` with a positive update, compare declines with
+lower-case words, and reject `completed` without `postedAt`.
 """
 
 import json
@@ -22,7 +22,7 @@ MONTH = 30
 
 @attrs.define
 class Account:
-    """What a handler knows of a card."""
+    """A handler's state of one card."""
 
     held: int = 0
     posted: int = 0
@@ -30,7 +30,7 @@ class Account:
 
 
 class Handler:
-    """Keeps the books of cards by events, which may arrive twice."""
+    """Computes the books of cards from events, which may arrive twice."""
 
     def __init__(self) -> None:
         self.accounts: dict[str, Account] = {}
@@ -75,7 +75,7 @@ class Handler:
 
 
 def traffic(api: Api, dice: random.Random) -> None:
-    """Send a month of purchases with all that happens to them."""
+    """Make a month of random purchases, with reversals, settlements and refunds."""
     cards = api.guide["cards"]["active"]
     held: list[tuple[str, int]] = []
     posted: list[tuple[str, int]] = []
@@ -106,7 +106,7 @@ def traffic(api: Api, dice: random.Random) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["documented", "observed"])
 def test_the_books_of_a_handler_are_those_of_the_sandbox(behavior):
-    """After a month, of every card: what is held, posted and refunded; each event delivered once or twice."""
+    """After a month the handler's held, posted and refunded amounts equal the sandbox's, despite repeated events."""
     dice = random.Random(7)
     api = Api(Sandbox(behavior=behavior))
     before = {card: api.sandbox.balance(card) for card in api.guide["cards"]["active"]}

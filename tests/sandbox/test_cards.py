@@ -22,7 +22,7 @@ def moved(api, before):
 
 
 def test_an_authorization_places_a_hold(api):
-    """With no decline requested the status is authorized, and the amount is held."""
+    """Without a requested decline the status is authorized, and the amount is held."""
     before = money(api)
 
     answer = api.authorize(amount=1250)
@@ -35,7 +35,7 @@ def test_an_authorization_places_a_hold(api):
 
 @pytest.mark.parametrize("reason", list(DeclineReason))
 def test_a_decline_can_be_asked_for(api, reason):
-    """All eleven reasons: status declined, declinedReason present, no money moved."""
+    """Each of the eleven reasons gives the status declined and declinedReason, and moves no money."""
     before = money(api)
 
     answer = api.authorize(declineReason=reason)
@@ -47,7 +47,7 @@ def test_a_decline_can_be_asked_for(api, reason):
 
 @pytest.mark.parametrize("state", ["notActivated", "locked", "canceled"])
 def test_a_card_that_is_not_active_is_400_not_a_decline(api, state):
-    """The message has the card's id and "is not active"."""
+    """The error message has the card's id and "is not active"."""
     card = api.guide["cards"][state][0]
 
     answer = api.authorize(card)
@@ -63,7 +63,7 @@ def test_an_unknown_card_is_404(api):
 
 
 def test_above_the_credit_a_setting_authorizes():
-    """The document says authorized where no decline is requested; available credit goes below zero."""
+    """With the setting, an authorization above the credit is authorized, and the available credit becomes negative."""
     api = Api(Sandbox(behavior={"over_limit": "authorized"}))
     card = api.guide["cards"]["active"][-1]
 
@@ -75,7 +75,7 @@ def test_above_the_credit_a_setting_authorizes():
 
 
 def test_above_the_credit_is_declined(api):
-    """The answer spells the reason as the enum does, the event in words."""
+    """The answer has the enum value of the reason, and the event has words."""
     card = api.guide["cards"]["active"][-1]
 
     answer = api.authorize(card, amount=10_000)
@@ -87,7 +87,7 @@ def test_above_the_credit_is_declined(api):
 
 
 def test_a_reversal_reduces_the_hold(api):
-    """newAmount is the remaining authorized amount; no posted transaction is created."""
+    """newAmount is the remaining authorized amount, and no posted transaction is created."""
     transaction = api.authorized(1250)
     before = money(api)
 
@@ -100,7 +100,7 @@ def test_a_reversal_reduces_the_hold(api):
 
 @pytest.mark.parametrize("body", [{}, {"newAmount": 0}], ids=["omitted", "zero"])
 def test_a_full_reversal_releases_the_hold(api, body):
-    """Omit newAmount for a full reversal; zero is the same."""
+    """An omitted newAmount, or zero, is a full reversal."""
     before = money(api)
     transaction = api.authorized(1250)
 
@@ -174,7 +174,7 @@ def test_nothing_settles_twice_or_for_more_than_is_held(api):
 
 
 def test_a_refund_credits_the_cardholder(api):
-    """completionReason is REFUND; when the amount is omitted the full settlement amount is refunded."""
+    """completionReason is REFUND, and an omitted amount refunds the full settlement amount."""
     transaction = api.settled(1250)
     before = money(api)
 
@@ -215,7 +215,7 @@ def test_the_observed_behavior_wants_the_amounts(observed):
 
 
 def test_what_fits_no_state_is_400_and_changes_nothing(api):
-    """Reverse of a settled, refund of an unsettled, anything of a declined one."""
+    """A reversal of a settled transaction, a refund of an unsettled one, and any change of a declined one get a 400."""
     open_, settled = api.authorized(), api.settled()
     declined = api.authorize(declineReason="card_locked").body["transactionId"]
     before = [api.sandbox.state(one) for one in (open_, settled, declined)]
@@ -239,7 +239,7 @@ def test_an_unknown_transaction_is_404(api, action):
 
 
 def test_an_event_of_a_purchase_says_all_of_it(api):
-    """Transaction events carry the amounts in cents, the merchant, the cardholder and the times."""
+    """Transaction events have the amounts in cents, the merchant, the cardholder and the times."""
     api.authorize(amount=1250)
 
     event = api.sandbox.events("transaction.created")[0].payload
@@ -284,7 +284,7 @@ def test_a_full_reversal_is_also_completed_in_the_observed_behavior(observed):
 
 
 def test_settlement_by_the_clock_where_it_is_set():
-    """Authorizations settle by themselves after the given time, unless they were reversed."""
+    """With the setting, authorizations settle automatically after the given time unless reversed."""
     api = Api(Sandbox(behavior={"settle_by_clock": 3600}))
     kept, reversed_ = api.authorized(1250), api.authorized(1250)
     api.reverse(reversed_)
@@ -298,7 +298,7 @@ def test_settlement_by_the_clock_where_it_is_set():
 
 
 def test_cards_are_moved_by_controls(api):
-    """A locked card authorizes nothing until it is unlocked; a canceled one never again; each change sends an event."""
+    """A locked card authorizes nothing until unlocked, and a canceled one never again. Each change sends an event."""
     card, sandbox = api.card, api.sandbox
 
     assert CardState(id=card, status="locked") == sandbox.cards.lock(card)
@@ -316,7 +316,7 @@ def test_cards_are_moved_by_controls(api):
 
 
 def test_a_card_can_be_issued(api):
-    """To a user of the world, with a limit; it is active, and sends an event."""
+    """A card can be issued to a user, with a limit. It is active, and an event is sent."""
     made = api.sandbox.create.card(api.user, 5000)
 
     assert made.status == "active"
@@ -327,13 +327,13 @@ def test_a_card_can_be_issued(api):
 
 @pytest.mark.parametrize("limit", [0, -1, 12.5, True, "100", 10**12 + 1])
 def test_a_limit_of_a_card_is_a_whole_number_of_cents(api, limit):
-    """Within reason."""
+    """A card's limit is a whole number of cents within a range."""
     with pytest.raises(UsageError, match="whole number of cents"):
         api.sandbox.create.card(api.user, limit)
 
 
 def test_completed_events_have_a_reason_in_the_observed_behavior(api, observed):
-    """From version 1.1.0, an event of a completed transaction says why; the documented behavior sends version 1.0.0."""
+    """In `observed` completed events have version 1.1.0 and a reason. In `documented` they have version 1.0.0."""
     for one in (api, observed):
         one.refund(one.settled(1250), amount=250)
         one.reverse(one.authorized(500))

@@ -1,4 +1,4 @@
-"""A clock that stands, and one that runs."""
+"""A fixed clock and a running clock."""
 
 import time
 from contextlib import closing
@@ -16,7 +16,7 @@ from workbench.sandbox.remote import RemoteClock
 
 
 def until(done, seconds=10):
-    """Wait until something is true."""
+    """Wait until a condition is true."""
     deadline = time.monotonic() + seconds
     while not done() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -52,7 +52,7 @@ def test_another_clock_is_refused(clock):
 
 
 def test_reviews_finish_on_a_running_clock():
-    """A minute of the sandbox is an instant at this speed."""
+    """A fast clock ends a review of one minute almost immediately."""
     api = Api(Sandbox(clock="x6000"))
     user = api.apply().body["id"]
 
@@ -73,7 +73,7 @@ def test_a_running_clock_can_be_moved_and_reset():
 
 
 def test_signatures_of_a_served_running_sandbox_end_in_the_future():
-    """So that a real client can use them."""
+    """With a running clock a signature expires in the future, so that a real client can use it."""
     with Sandbox(clock="now").serve() as url, wb.connect(url) as api:
         contract = api.list_contracts()[0]
         signature = api.sign_withdrawal(
@@ -85,7 +85,7 @@ def test_signatures_of_a_served_running_sandbox_end_in_the_future():
 
 
 def test_retries_of_webhooks_come_by_themselves():
-    """Nobody moves the clock, and nobody asks for anything."""
+    """With a running clock retries are sent without a control or a request."""
     with closing(Sandbox(clock="x600")) as sandbox:
         sandbox.register_endpoint("http://127.0.0.1:9/webhooks")
         Api(sandbox).authorize()
@@ -94,7 +94,7 @@ def test_retries_of_webhooks_come_by_themselves():
 
 
 def test_the_world_of_a_later_clock_lies_before_it():
-    """Nothing that is seeded happened after the sandbox's present."""
+    """No seeded time is later than the sandbox's clock."""
     sandbox = Sandbox(clock="2027-05-05T00:00:00Z")
     user = sandbox.guide()["rewards_users"][0]["id"]
     items = Api(sandbox).call("GET", "/issuing/rewards/activity", userId=user).body["items"]
@@ -103,7 +103,7 @@ def test_the_world_of_a_later_clock_lies_before_it():
 
 
 def test_a_file_keeps_its_clock(tmp_path):
-    """A running one has run on meanwhile."""
+    """A file preserves its clock. A running clock continues while the file is closed."""
     path = tmp_path / "sandbox.db"
     Sandbox(path=path, clock="x60").close()
     again = Sandbox(path=path)
@@ -116,7 +116,7 @@ def test_a_file_keeps_its_clock(tmp_path):
 
 
 def test_the_clock_of_a_served_sandbox_moves_by_what_is_given():
-    """A timedelta and the other arguments add up; what is not given is nothing."""
+    """A timedelta and the other arguments are added, and omitted arguments are zero."""
     asked: list[dict[str, float]] = []
 
     def advance(**by: float) -> Any:

@@ -1,4 +1,4 @@
-"""Errors of controls say what to write in Python: the control's name there, the value, and the nearest name."""
+"""Errors of controls have the control's Python name, the problem and the nearest known name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from tests.client.doubles import PURCHASE
 
 @pytest.fixture(params=["embedded", "served"])
 def api(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Yield a session on a sandbox of this process, or on one behind HTTP."""
+    """Yield a session on an embedded sandbox or a served one."""
     with wb.Sandbox() as sandbox:
         if request.param == "embedded":
             with wb.connect() as session:
@@ -22,7 +22,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def test_a_record_in_place_of_its_id_is_explained(api: Any) -> None:
-    """Before it is serialized, in every place where the sandbox is."""
+    """A record in place of its id is refused before it is serialized, on embedded and served sandboxes."""
     card = api.sandbox.guide()["cards"]["active"][0]
     made = api.simulate_authorization(**{**PURCHASE, "card_id": card})
     with pytest.raises(
@@ -32,7 +32,7 @@ def test_a_record_in_place_of_its_id_is_explained(api: Any) -> None:
 
 
 def test_controls_in_groups_are_named_as_they_are_called(api: Any) -> None:
-    """`cards.lock`, not `lock_card`."""
+    """An error names `cards.lock`, not `lock_card`."""
     with pytest.raises(wb.errors.ApiError, match=r"^cards\.lock: Card not found"):
         api.sandbox.cards.lock("00000000-0000-4000-8000-000000000009")
     with pytest.raises(wb.errors.UsageError, match=r"^create\.user: "):
@@ -40,19 +40,19 @@ def test_controls_in_groups_are_named_as_they_are_called(api: Any) -> None:
 
 
 def test_a_misspelled_control_names_the_nearest(api: Any) -> None:
-    """For controls, groups and the clock."""
+    """A misspelled name of a control, group or clock method gets the nearest name."""
     for wrong, right in (("setle", "settle"), ("reveiw", "review"), ("create_user", "create.user")):
         with pytest.raises(AttributeError, match=rf"no control '{wrong}'; did you mean {right}\?"):
             getattr(api.sandbox, wrong)
 
 
 def test_the_clock_is_a_datetime(api: Any) -> None:
-    """As the `at` of an event, in UTC."""
+    """The clock's time is an aware datetime in UTC, like the `at` of an event."""
     assert api.sandbox.clock.at == api.sandbox.clock.now()
     assert api.sandbox.clock.at.tzinfo is not None
 
 
 def test_a_sandbox_is_closed_by_its_block() -> None:
-    """As a session is."""
+    """A sandbox can be used in a `with` block, as a session can."""
     with wb.Sandbox(seed=3) as sandbox:
         assert sandbox.seed == 3

@@ -1,4 +1,4 @@
-"""The controls: by method and by name, alike, and never part of the interface."""
+"""Controls work equally by method and by name, and are never part of the interface."""
 
 import inspect
 import json
@@ -29,7 +29,7 @@ def test_no_control_is_an_operation_and_each_says_what_it_does():
 
 @pytest.mark.slow
 def test_names_of_arguments_agree_in_python_at_the_prompt_and_over_http(api):
-    """One declaration; keys come from the environment at a prompt, and the clock has options of its own there."""
+    """Argument names are equal in Python, commands and HTTP, except keys, and the options of the clock at a prompt."""
     key = {"api-key": api.sandbox.full_key}
     with api.sandbox.serve() as url, httpx.Client(base_url=url, headers=key) as served:
         for name, control in CONTROLS.items():
@@ -49,7 +49,7 @@ def test_names_of_arguments_agree_in_python_at_the_prompt_and_over_http(api):
 
 
 def test_a_control_by_name_is_the_method(api):
-    """Arguments and results are JSON values."""
+    """A control by name takes and returns JSON values."""
     card = api.card
 
     for name, arguments in (
@@ -109,7 +109,7 @@ def test_a_control_by_name_is_the_method(api):
     ids=repr,
 )  # fmt: skip
 def test_a_control_that_cannot_be_carried_out_says_so(api, name, arguments, wrong):
-    """Wrong names and arguments are the errors a service would give, and change nothing."""
+    """Wrong names and arguments give the errors of a service, and change nothing."""
     before = state_of(api.sandbox)
 
     with pytest.raises(wrong) as caught:
@@ -125,13 +125,13 @@ def test_settle_returns_documented_values(api):
 
 
 def test_what_the_state_forbids_is_refused(api):
-    """The message names the control and the reason, without a status of HTTP."""
+    """The error names the control and the reason, without an HTTP status."""
     with pytest.raises(BadRequest, match=r"^cards\.activate: a card that is active cannot be activated$"):
         api.sandbox.cards.activate(api.card)
 
 
 def test_the_log_of_requests_shows_no_private_value(api):
-    """What was asked and how it was answered, masked; also for unreadable bodies and unknown routes."""
+    """The log masks requests and responses, also of unreadable bodies and unknown paths."""
     api.apply(nationalId="900777123", occupation="clairvoyant")
     api.send("POST", "/payment-accounts", b'{"secret": "plain')
     api.send("GET", "/hidden-path/900777123")
@@ -160,7 +160,7 @@ def test_the_log_is_bounded(api):
 
 
 def test_reset_puts_the_world_back(api):
-    """The world, the events and the time are as at first; the numbers of events are never used twice."""
+    """A reset restores records, events and time, and never reuses event numbers."""
     before = state_of(api.sandbox)
     api.authorize()
     api.sandbox.advance(days=3)
@@ -183,7 +183,7 @@ def test_a_snapshot_can_be_restored_again_and_again(api):
 
 
 def test_webhooks_go_to_public_addresses_only_where_that_is_asked_for() -> None:
-    """By default endpoints are receivers on this machine."""
+    """By default webhooks go only to this machine."""
     url = "https://93.184.215.14/hook"
     with pytest.raises(UsageError, match="only receivers on this machine"):
         Sandbox().register_endpoint(url)

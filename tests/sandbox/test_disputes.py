@@ -1,4 +1,4 @@
-"""Disputes: canceled, or given evidence, and no more. Source: Endpoints 10."""
+"""Disputes can be canceled or given evidence, and nothing else. Source: Endpoints 10."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_an_open_dispute_can_be_canceled(api, status):
 @pytest.mark.parametrize("status", ["accepted", "rejected", "canceled"])
 @pytest.mark.parametrize("members", [{"status": "canceled"}, {"textEvidence": "more"}], ids=["cancel", "evidence"])
 def test_a_closed_dispute_takes_nothing(api, status, members):
-    """A second cancel, or evidence on a canceled one, is 400 and changes nothing."""
+    """A second cancel, and evidence for a canceled dispute, get a 400 and change nothing."""
     dispute = api.guide["disputes"][status][0]
     before = api.sandbox.state(dispute)
 
@@ -34,7 +34,7 @@ def test_a_closed_dispute_takes_nothing(api, status, members):
 
 
 def test_evidence_is_added(api):
-    """Text evidence is added to what is there."""
+    """Text evidence is appended to the earlier evidence."""
     dispute = api.guide["disputes"]["pending"][0]
     update(api, dispute, textEvidence="first")
 
@@ -60,7 +60,7 @@ def test_evidence_has_at_most_65535_characters(api, length, status):
 
 
 def test_evidence_that_is_all_escapes_is_still_taken(api):
-    """Twelve bytes for each character, and within the limit of the body."""
+    """Evidence of the maximum length is accepted even if each character is escaped with twelve bytes."""
     assert update(api, api.guide["disputes"]["pending"][0], textEvidence="\U0001f600" * 65_535).status == 200
 
 
@@ -83,7 +83,7 @@ def test_an_unknown_dispute_is_404(api):
 
 
 def test_a_refund_of_a_disputed_purchase_has_an_event():
-    """`events()` and deliveries raised `KeyError: 'cleared'` after such a refund."""
+    """After a refund of a disputed purchase `events()` works (it raised `KeyError: 'cleared'`)."""
     with wb.connect(seed=1) as api:
         disputed = api.sandbox.records("dispute")[0]["transaction"]
         api.simulate_refund(transaction_id=disputed, amount=500)

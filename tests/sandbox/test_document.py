@@ -1,4 +1,4 @@
-"""What the document allows, and no more: bodies on demand, ids, and what `observed` does beyond it."""
+"""Details of the document: error bodies on demand, ids, and deviations of `observed`."""
 
 from tests.each import each
 from tests.sandbox.driver import Api
@@ -22,7 +22,7 @@ from workbench.service.interface.table import OPERATIONS
     ],
 )
 def test_the_documented_error_bodies_are_had_on_demand(of, status, error, message):
-    """A fault of kind `status` answers the documented words of the status."""
+    """A fault of kind `status` answers with the documented error body of the status."""
     api = Api(Sandbox())
     api.sandbox.add_fault("status", of=of, status=status)
     if of == "delete_payment_account":
@@ -34,7 +34,7 @@ def test_the_documented_error_bodies_are_had_on_demand(of, status, error, messag
 
 
 def test_an_id_of_a_dispute_may_have_any_form(api):
-    """The document gives none, so another form is not found rather than refused."""
+    """The document has no format for dispute ids, so another format gets 404, not 400."""
     answer = api.call("PATCH", "/issuing/disputes/dsp_17", {"status": "canceled"})
 
     assert (404, "Dispute not found") == (answer.status, answer.body["message"])
@@ -45,7 +45,7 @@ def test_an_external_id_is_unique_among_users_and_companies(api):
 
 
 def test_observed_posts_a_settlement_above_the_hold(observed):
-    """As restaurants do for tips; `documented` refuses it."""
+    """`observed` posts a settlement above the hold, as for tips, and `documented` refuses it."""
     transaction = observed.authorized(1_000)
     before = observed.sandbox.balance(observed.card)
 
@@ -58,7 +58,7 @@ def test_observed_posts_a_settlement_above_the_hold(observed):
 
 
 def test_the_page_of_the_service_has_examples_to_copy():
-    """With the values of the example; none is masked."""
+    """The page's examples have real example values, not masked ones."""
     text = page(OPERATIONS.values(), "http://127.0.0.1:8080/v1", converter())
 
     assert "curl" in text

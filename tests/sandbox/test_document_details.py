@@ -1,4 +1,4 @@
-"""Facts of the interface document that outside judges found not kept: each as a test."""
+"""Details of the interface document in which reviews found deviations, each as a test."""
 
 import json
 from contextlib import suppress
@@ -27,7 +27,7 @@ CONTRACT = {
 
 
 def test_missing_tokens_are_marked_and_totals_say_so():
-    """A required list that is missing does not read as an empty one."""
+    """A missing required list is marked, and totals mention it."""
     (contract,) = converter().read_answer(OPERATIONS["list_contracts"], [CONTRACT])
 
     assert [(flag.path, flag.rule) for flag in flags(contract)] == [("tokens", "required")]
@@ -110,7 +110,7 @@ def test_the_guide_of_another_tenant_shows_that_tenant_alone():
 
 
 def test_typed_data_with_a_hexadecimal_chain_id():
-    """Libraries of wallets write `chainId` as hex text."""
+    """`chainId` as hex text is accepted, because wallet libraries write it so."""
     typed = {
         "types": {"Note": [{"name": "text", "type": "string"}]},
         "primaryType": "Note",

@@ -1,4 +1,4 @@
-"""The order of events that docs/events.md states is the order in which the sandbox sends them."""
+"""The order of events in docs/events.md equals the order in which the sandbox sends them."""
 
 import workbench as wb
 from tests.each import each
@@ -44,7 +44,7 @@ HAPPENINGS = {
 
 @each("what", HAPPENINGS)
 def test_the_order_is_as_stated(what):
-    """What happens sends exactly the events that the page lists, with these statuses."""
+    """Each action sends exactly the events that the page lists, with these statuses."""
     before, act = HAPPENINGS[what]
     with wb.connect(behavior="observed" if "observed" in what else "documented") as api:
         made = before(api)
@@ -58,7 +58,7 @@ def test_the_order_is_as_stated(what):
 
 
 def test_every_decline_reason_has_its_words():
-    """The words of declines in events are those of the reasons, and each has its meaning."""
+    """Every decline reason has its words and their meaning in events."""
     words = EVENT_KINDS["transaction.created"].words["spend.declinedReason"]
 
     assert {one.replace("_", " ") for one in DeclineReason} == set(words)

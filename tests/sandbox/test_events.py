@@ -1,4 +1,4 @@
-"""The list of events: envelopes, order, causes, and how they are delivered in process. Source: Events."""
+"""The list of events: envelopes, order, causes, and delivery in process. Source: Events."""
 
 import hashlib
 import hmac
@@ -26,7 +26,7 @@ def cause_all(api):
 
 
 def test_every_event_reads_as_its_record_without_a_flag(api):
-    """What is sent is what the interface says is sent."""
+    """Every event is read as its record, without unusual members."""
     cause_all(api)
 
     for one in api.sandbox.events():
@@ -37,7 +37,7 @@ def test_every_event_reads_as_its_record_without_a_flag(api):
 
 
 def test_an_inbox_receives_the_events_that_the_sandbox_lists():
-    """The same typed events, with unknown members and all."""
+    """An inbox receives the same typed events that the sandbox lists."""
     with connect() as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         api.simulate_authorization(
@@ -48,7 +48,7 @@ def test_an_inbox_receives_the_events_that_the_sandbox_lists():
 
 
 def test_events_are_numbered_and_linked_to_what_caused_them(api):
-    """Two events of one authorization have one request; a control and the clock are causes too."""
+    """Both events of an authorization have its request id. Controls and the clock are causes too."""
     cause_all(api)
 
     events = api.sandbox.events()
@@ -106,7 +106,7 @@ def test_a_drain_gives_what_came_after_a_number(api):
 
 
 def test_a_tenant_gets_its_own_events_alone(sandbox):
-    """Deliveries of one key never show another tenant's."""
+    """Deliveries for one key contain no event of another tenant."""
     mine, other = Api(sandbox), Api(sandbox, "company team")
     mine.authorize()
     other.authorize()
@@ -119,7 +119,7 @@ def test_a_tenant_gets_its_own_events_alone(sandbox):
 
 
 def test_an_event_shows_the_record_as_it_was(api):
-    """Later changes do not reach into earlier events."""
+    """Later changes of a record do not change its earlier events."""
     transaction = api.authorized(1250)
     before = api.sandbox.events()
 
@@ -138,7 +138,7 @@ def test_events_follow_the_wire_names_of_a_profile():
 
 @pytest.mark.slow
 def test_events_are_drained_in_parts():
-    """A sandbox gives a thousand deliveries at once, so that a long history does not fill its memory; an inbox gets all."""
+    """A sandbox returns at most a thousand deliveries at a time, and an inbox pulls them all."""
     with connect() as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         for _ in range(1_020):

@@ -1,4 +1,4 @@
-"""The sandbox keeps the interface document, but for departures on purpose."""
+"""The sandbox follows the interface document, except for the listed departures."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_the_page_is_renewed():
 
 
 def test_a_fact_that_is_not_kept_is_seen():
-    """The probe of a fact fails where the answer is not as the fact says."""
+    """The check of a claim fails if the answer differs from the claim."""
     refused = facts.Fact("Endpoints", "an application is refused", facts.sent(facts.apply(), 400))
 
     assert not facts.kept(refused, "documented")

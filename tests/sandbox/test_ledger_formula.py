@@ -1,4 +1,4 @@
-"""A tenant's ledger, computed from events alone, agrees with the sandbox's books over random traffic."""
+"""A tenant's ledger, computed only from events, agrees with the sandbox's books after random traffic."""
 
 from collections import defaultdict
 
@@ -16,7 +16,7 @@ STEPS = st.lists(
 
 
 def ledger_of(events):
-    """Return what each transaction cost by the events: created + changes + (completed - authorized), in cents."""
+    """Return the cost of each transaction from its events: created + changes + (completed - authorized), in cents."""
     cents = defaultdict(int)
     for listed in events:
         event = listed.payload
@@ -33,7 +33,7 @@ def ledger_of(events):
 
 
 def play(api, steps):
-    """Carry out the steps on the transaction that fits, if there is one."""
+    """Apply the steps to a matching transaction, if there is one."""
     transactions = []
     for action, number in steps:
         if action in {"authorize", "decline"}:
@@ -59,7 +59,7 @@ def play(api, steps):
 )
 @given(steps=STEPS)
 def test_the_ledger_of_a_tenant_agrees_with_the_books(settings, steps):
-    """Created, plus changes, plus what the completion differs from what was authorized, is what the card was charged."""
+    """Created amounts, changes and differences at completion add up to the amounts that the cards were charged."""
     api = Api(Sandbox(behavior=settings))
 
     transactions = play(api, steps)
@@ -70,7 +70,7 @@ def test_the_ledger_of_a_tenant_agrees_with_the_books(settings, steps):
 
 
 def test_a_reduced_purchase_costs_what_it_settled_for():
-    """Authorize 100, reverse to 60, settle 60: the update before and the completion agree."""
+    """After authorizing 100, reversing to 60 and settling 60, update and completion give a cost of 60."""
     api = Api(Sandbox())
     transaction = api.authorized(100)
     api.reverse(transaction, newAmount=60)
@@ -84,7 +84,7 @@ def test_a_reduced_purchase_costs_what_it_settled_for():
 
 
 def test_a_refund_is_recorded_as_observed():
-    """In `observed` a refund has an id of its own and a `created` before the `completed`; authorizedAmount is its amount."""
+    """In `observed` a refund has its own id, a `created` before `completed`, and its amount as authorizedAmount."""
     api = Api(Sandbox(behavior="observed"))
     transaction = api.settled(100)
     api.refund(transaction, amount=40)
@@ -101,7 +101,7 @@ def test_a_refund_is_recorded_as_observed():
 
 @pytest.mark.parametrize("setting, amount", [(False, None), (True, 0)])
 def test_the_request_says_what_was_authorized_before_where_it_is_set(setting, amount):
-    """Tables of a provider have `previouslyAuthorizedAmount`, recorded events do not."""
+    """A setting adds `previouslyAuthorizedAmount`, which a provider's tables have but recorded events do not."""
     api = Api(Sandbox(behavior={"previously_authorized": setting}))
     api.authorize()
 

@@ -1,4 +1,4 @@
-"""Controls that make what one works with, so that no example runs out: people, contracts, routes, disputes, redemptions."""
+"""Controls that create people, contracts, routes, disputes and redemptions for examples."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_users_and_companies_are_made_in_any_state(api):
 
 @pytest.mark.parametrize("chain, version", [(84532, 2), (84532, 1), (901, 2)])
 def test_contracts_are_made_on_any_chain(api, chain, version):
-    """They are listed, and can be withdrawn from."""
+    """A created contract is listed, and a withdrawal from it can be signed."""
     made = api.sandbox.create.contract(chain, version, "77.50", user_id=api.guide["users"]["approved"][6])
 
     assert api.call("GET", "/issuing/tenants/contracts").body[-1]["id"] == made.id
@@ -61,7 +61,7 @@ def test_what_is_made_belongs_to_the_sessions_tenant():
 
 
 def test_a_settled_purchase_is_disputed_and_the_dispute_is_resolved(api):
-    """The client may add evidence while it is open; when it is resolved nothing moves it."""
+    """A client may add evidence to an open dispute, and nothing changes a resolved one."""
     purchase = api.settled()
     dispute = api.sandbox.open_dispute(purchase, "Not mine.")
 
@@ -90,7 +90,7 @@ def test_points_are_redeemed_as_far_as_they_are_minted(api):
 
 @pytest.mark.parametrize("setting, amount", [("original", 1_000), ("reduced", 600)])
 def test_the_authorized_amount_after_a_reduction_is_settable(setting, amount):
-    """Sources disagree: the original amount, or the reduced one."""
+    """A setting chooses the original or the reduced authorizedAmount, because sources disagree."""
     api = Api(Sandbox(behavior={"event_authorized_amount": setting}))
     transaction = api.authorized(1_000)
     api.reverse(transaction, newAmount=600)

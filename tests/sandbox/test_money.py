@@ -1,4 +1,4 @@
-"""Money is conserved whatever is done, held against a model of a few lines."""
+"""Money is conserved in any sequence of calls, compared with a small model."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ CENTS = st.integers(0, 3_000)
 
 
 class Money(RuleBasedStateMachine):
-    """Two cards, and any order of authorizing, reversing, settling and refunding."""
+    """Two cards, with any order of authorizations, reversals, settlements and refunds."""
 
     transactions = Bundle("transactions")
 

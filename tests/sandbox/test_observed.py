@@ -1,4 +1,4 @@
-"""What live services were seen to do, each a setting: off in `documented`, on in `observed`."""
+"""Settings for behavior of live services: off in `documented`, on in `observed`."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def on(behavior: str) -> Api:
 
 
 def test_users_show_their_terms():
-    """The document's table has no such member, live answers have."""
+    """`observed` answers have isTermsOfServiceAccepted, which the document's table does not have."""
     shown = on("observed").apply()
     assert shown.body["isTermsOfServiceAccepted"] is True
     assert "user_terms_shown" in shown.assumed
@@ -21,7 +21,7 @@ def test_users_show_their_terms():
 
 
 def test_a_simulation_without_a_body():
-    """Without any body a reversal is refused; an empty object is a body."""
+    """`observed` refuses a reversal without a body, and accepts an empty object."""
     api, plain = on("observed"), on("documented")
     held = api.authorized()
     refused = api.call("POST", f"/simulate/transactions/{held}/reverse")
@@ -33,7 +33,7 @@ def test_a_simulation_without_a_body():
 
 
 def test_one_signature_for_a_contract():
-    """While a signature lives, another one for the same contract is refused, and one for another contract is made."""
+    """While a signature is valid, a different request for the contract is refused, but not for another contract."""
     api = on("observed")
 
     assert api.sign(0, amount="1").status == 200
@@ -43,12 +43,12 @@ def test_one_signature_for_a_contract():
 
 @pytest.mark.parametrize("behavior,lifetime", [("documented", 600), ("observed", 300)])
 def test_the_life_of_a_signature(behavior: str, lifetime: int):
-    """Live signatures were seen to end sooner."""
+    """In `observed` signatures expire sooner, as in live services."""
     assert settings(behavior)["withdrawal_lifetime"] == lifetime
 
 
 def test_an_inactive_card_declines_where_it_is_set():
-    """The answer names the assumption, as the refusal does."""
+    """With the setting an inactive card declines. Decline and refusal name the same assumption."""
     declining = Api(Sandbox(seed=7, behavior={"card_not_active": "declined"}))
     locked = declining.guide["cards"]["locked"][0]
     declined, refused = declining.authorize(locked), on("documented").authorize(locked)
@@ -59,7 +59,7 @@ def test_an_inactive_card_declines_where_it_is_set():
 
 
 def test_lists_of_objects_are_reversed_where_it_is_set():
-    """A rehearsal of an order that nothing promises."""
+    """A setting reverses lists, whose order is not documented."""
     usual, reversed_ = (
         Api(Sandbox(behavior=behavior)).call("GET", "/issuing/tenants/contracts").body
         for behavior in ("documented", {"reversed_lists": True})

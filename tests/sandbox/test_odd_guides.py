@@ -1,4 +1,4 @@
-"""A server whose guide is none: an error of ours, whatever it answers."""
+"""A server with an invalid guide gives an error of this package."""
 
 import json
 import threading

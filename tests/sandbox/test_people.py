@@ -1,4 +1,4 @@
-"""Applications and their life, users, companies and owners. Source: Endpoints 8, 9, 11; States and transitions."""
+"""Applications, their statuses, users, companies and owners. Source: Endpoints 8, 9, 11; States and transitions."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def last_event(api):
 
 
 def test_an_application_goes_through_review_by_the_clock(api):
-    """It stays pending for 60 seconds of sandbox time, then it is approved; both send an event."""
+    """An application is pending for 60 seconds of sandbox time, then approved. Both send an event."""
     answer = api.apply()
     user = answer.body["id"]
     assert (answer.status, answer.body["applicationStatus"]) == (200, "pending")
@@ -36,7 +36,7 @@ def test_an_application_goes_through_review_by_the_clock(api):
 
 @pytest.mark.parametrize("status", list(EventApplicationStatus))
 def test_a_word_in_the_last_name_chooses_the_outcome_at_once(api, status):
-    """In any case, inside the name; the event says all eleven, the answer one of eight."""
+    """A status word in the last name determines the outcome. The event has eleven statuses, the answer eight."""
     answer = api.apply(lastName=f"testing{status.upper()}x")
 
     assert status == last_event(api)["body"]["applicationStatus"]
@@ -75,7 +75,7 @@ def test_a_review_without_a_cause_is_version_one(api):
 
 
 def test_terms_not_accepted_wait_and_are_then_approved(api):
-    """tosNotAccepted: the completion link is present; after acceptance a follow-up event reports approved."""
+    """tosNotAccepted has a completion link. After acceptance an event reports approved."""
     user = api.apply(lastName="Approved", isTermsOfServiceAccepted=False).body["id"]
     waiting = last_event(api)["body"]
 
@@ -90,7 +90,7 @@ def test_terms_not_accepted_wait_and_are_then_approved(api):
 
 
 def test_a_review_by_control_is_taken_at_its_word(api):
-    """Approved means approved, terms and all; only a review of its own waits for the terms."""
+    """A review by control to approved also accepts the terms."""
     user = api.guide["users"]["tosNotAccepted"][0]
 
     assert api.sandbox.review(user, "approved").status == "approved"
@@ -121,7 +121,7 @@ def test_more_verification_brings_both_links(api):
 
 
 def test_an_application_is_answered_as_the_user(api):
-    """The answer carries what was filed, and nothing of what identifies a person further."""
+    """The answer has the submitted members, but no national id, birth date, IP address or salary."""
     body = api.apply(externalId="mine-1", sourceKey="team", walletAddress=WALLET).body
 
     for name in ("firstName", "lastName", "email", "address"):
@@ -143,7 +143,7 @@ def test_the_sandbox_keeps_no_national_id(api):
 
 @pytest.mark.parametrize("token", ["sumsubShareToken", "personaShareToken"])
 def test_a_share_token_stands_for_the_person(api, token):
-    """No personal members are needed with a share token."""
+    """A share token replaces the personal members."""
     personal = dict.fromkeys(("firstName", "lastName", "birthDate", "nationalId", "countryOfIssue", "email", "address"))
 
     answer = api.apply(**personal, **{token: "token-from-the-provider"})
@@ -180,7 +180,7 @@ def test_a_national_id_of_another_country_is_free(api):
 
 
 def test_an_external_id_is_unique_within_the_tenant(api):
-    """A second use is 409, in applications and updates alike; another tenant may use it."""
+    """A second use gets 409, in applications and updates. Another tenant may use the id."""
     first = api.apply(externalId="mine").body["id"]
 
     for answer in (api.apply(externalId="mine"), api.update_user(api.user, externalId="mine")):
@@ -201,7 +201,7 @@ def test_an_external_id_is_free_again_when_it_was_changed(api):
 
 
 def test_an_initiated_application_is_filed_by_its_id(api):
-    """The user keeps its id; one that was filed already is refused, an unknown one not found."""
+    """An initiated application keeps its user id. A completed one gets 409, and an unknown one 404."""
     user = api.guide["users"]["notStarted"][0]
 
     answer = api.apply(id=user)
@@ -266,7 +266,7 @@ def status_of(answer, ubo):
 
 
 def test_an_owner_reapplies(api):
-    """Owner and company become pending, then are reviewed."""
+    """After a reapplication owner and company are pending, then reviewed."""
     company, ubo = owner(api, "denied")
 
     answer = update_owner(api, company, ubo, nationalId="900123456", countryOfIssue="US")
@@ -321,7 +321,7 @@ def test_unknown_companies_and_owners_are_404(api):
 
 
 def test_a_self_managed_user_with_collateral_on_evm_keeps_the_wallet(api):
-    """It cannot be updated; the message names the chain family and the reason. Without collateral it can."""
+    """A user with EVM collateral cannot change the wallet. The message has the chain family and the reason."""
     fixed = api.guide["users"]["approved"][1]
 
     answer = api.update_user(fixed, walletAddress=WALLET)
@@ -333,7 +333,7 @@ def test_a_self_managed_user_with_collateral_on_evm_keeps_the_wallet(api):
 
 @each("key, member, number", [("full", "solanaAddress", 2), ("full", "stellarAddress", 3), ("provider-managed", "solanaAddress", 2)])  # fmt: skip
 def test_solana_and_stellar_wallets_with_collateral_cannot_change(sandbox, key, member, number):
-    """In tenants of both kinds; a user without such collateral may."""
+    """In both kinds of tenants a Solana or Stellar wallet with collateral cannot change; without collateral it can."""
     api = Api(sandbox, key)
     users, other = api.examples["users"]["approved"], api.examples["contracts"][number]["admin_addresses"][1]
 
@@ -349,7 +349,7 @@ def test_the_same_wallet_again_changes_nothing(api):
 
 
 def test_a_provider_managed_wallet_has_to_be_an_admin_everywhere(tmp_path):
-    """Allowed if the new wallet is already an on-chain admin on all of the team's EVM collateral contracts."""
+    """A new wallet must already be an on-chain admin on all of the team's EVM collateral contracts."""
     api = Api(Sandbox(path=tmp_path / "s.db"), "provider-managed")
     evm = [one for one in api.examples["contracts"] if one["chain_id"] > 2000]
     shared = evm[0]["admin_addresses"][0]
@@ -366,7 +366,7 @@ def test_a_provider_managed_wallet_has_to_be_an_admin_everywhere(tmp_path):
 
 
 def test_a_provider_managed_application_needs_a_wallet_which_becomes_an_owner():
-    """At least one wallet; the wallet becomes an owner on the user's smart contract."""
+    """An application needs a wallet, which becomes an owner on the user's smart contract."""
     api = Api(Sandbox(), "provider-managed")
     refused = api.apply()
     assert refused.status == 400
@@ -380,7 +380,7 @@ def test_a_provider_managed_application_needs_a_wallet_which_becomes_an_owner():
 
 
 def test_an_external_contract_fixes_the_wallet(api):
-    """A self-managed application may name one; the user then has collateral on its chain."""
+    """A self-managed application may name an external contract, which is then collateral on its chain."""
     proxy = api.guide["contracts"][0]["proxy_address"]
     user = api.apply(walletAddress=WALLET, chainId=84532, contractAddress=proxy).body["id"]
 
@@ -388,7 +388,7 @@ def test_an_external_contract_fixes_the_wallet(api):
 
 
 def test_a_review_to_the_same_status_sends_nothing(api):
-    """Only a change is an event."""
+    """Only a change sends an event."""
     user = api.guide["users"]["denied"][0]
 
     assert api.sandbox.review(user, "denied").status == "denied"
@@ -398,7 +398,7 @@ def test_a_review_to_the_same_status_sends_nothing(api):
 
 
 def test_events_keep_their_names_when_an_initiated_application_is_filed():
-    """Also where the provider manages the contracts, and the wallet becomes an owner of a new one."""
+    """Earlier events keep the earlier names of a user, also in provider-managed tenants."""
     with wb.connect(tenant="provider-managed") as api:
         user = api.sandbox.create.user(first_name="Before", status="notStarted").id
         card = api.sandbox.create.card(user).id
@@ -413,7 +413,7 @@ def test_events_keep_their_names_when_an_initiated_application_is_filed():
 
 
 def test_an_owner_under_review_can_be_changed_again():
-    """Each change is another submission, with an event where owners have events."""
+    """Each change of an owner is a new submission and, with owner events, sends an event."""
     api = Api(Sandbox(behavior={"owner_events": True}))
     company = api.guide["companies"][0]
     path = f"/issuing/applications/company/{company['id']}/ubo/{company['owners'][0]['id']}"

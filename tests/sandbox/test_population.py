@@ -1,4 +1,4 @@
-"""Larger worlds: a program of people whose year has seasons, cohorts, churn, a long tail of merchants, and every reason."""
+"""Larger worlds: a card program with seasons, cohorts, churn, many merchants, and every decline reason."""
 
 from collections import Counter
 
@@ -50,7 +50,7 @@ def test_every_card_adds_up_within_its_limit(program):
 
 
 def test_everything_occurs_and_nothing_lies_ahead(program):
-    """Every reason of a decline and every status of a dispute."""
+    """Every decline reason and dispute status occurs, and no time is later than the clock."""
     spent = program.records("transaction")
     now = program.clock.ms
 
@@ -75,7 +75,7 @@ def test_people_join_each_month_and_some_leave(program):
 
 @pytest.mark.slow
 def test_the_points_are_those_of_the_purchases(program):
-    """Each settled purchase earned an item of its amount, and refunds took points back."""
+    """Each settled purchase earned points for its amount, and each refund took points back."""
     api = Api(program)
     members = [one["id"] for one in program.records("user") if one["last_name"] == "Example"]
     for user in members[::40]:

@@ -1,4 +1,4 @@
-"""Worlds from files: listed users, one error for all problems, and files that keep their world."""
+"""Worlds from files: listed users, one error for all problems, and files that preserve their world."""
 
 import random
 import re
@@ -68,7 +68,7 @@ def test_ids_depend_on_seed_and_external_id(file, tmp_path):
 
 
 def test_the_listed_users_can_be_worked_with(file):
-    """Their cards pay, and their collateral is withdrawn."""
+    """The listed users' cards can pay, and their collateral can be withdrawn."""
     with wb.connect(world=file) as api:
         ada = by_external_id(api.sandbox, "ada")
         card = next(card["id"] for card in api.sandbox.records("card") if card["user"] == ada["id"])
@@ -80,7 +80,7 @@ def test_the_listed_users_can_be_worked_with(file):
 
 
 def test_reset_fork_and_file_keep_the_world(file, tmp_path):
-    """The program is in the sandbox's file: the TOML file is no longer needed."""
+    """The sandbox's file stores the program, so the TOML file is no longer needed."""
     path = tmp_path / "sandbox.db"
     first = Sandbox(world=file, path=path)
     users = first.records("user")
@@ -99,7 +99,7 @@ def test_reset_fork_and_file_keep_the_world(file, tmp_path):
 
 
 def test_own_categories_are_named_and_earn(tmp_path):
-    """A code that the sandbox does not know has the name and the points of the file, in events and rewards."""
+    """A category from the file has its name and points in events and rewards."""
     path = tmp_path / "own.toml"
     path.write_text(
         '[[categories]]\ncode = "8999"\nshare = 1\nticket = [10_000]\ndescription = "Consultants"\nspending = "advice"\npoints = 7\n'
@@ -123,7 +123,7 @@ SHARES = {"declined": 0.3, "reversed": 0.2, "refunded": 0.25, "disputed": 0.15}
 
 @pytest.mark.parametrize("name", SHARES)
 def test_a_world_has_the_shares_of_its_file(tmp_path, name):
-    """Declines and reversals are shares of all purchases; refunds and disputes of the settled ones."""
+    """Declines and reversals are shares of all purchases, refunds and disputes of the settled ones."""
     path = tmp_path / "shares.toml"
     path.write_text(f"size = 40\n{name} = {SHARES[name]}\n")
     sandbox, small = Sandbox(world=path), {row["id"] for row in Sandbox().records("transaction")}
@@ -166,7 +166,7 @@ def test_all_problems_are_in_one_error(tmp_path):
         ),
         ("months = [1, 2]\n", "months must have 12"),
         (f"weekdays = {[0] * 7}\n", "weekdays must not all be 0"),
-        ("settle_hours = [3, 2]\n", "settle_hours must not descend"),
+        ("settle_hours = [3, 2]\n", "settle_hours must be in ascending order"),
         ("refund_days = []\n", "refund_days must have 1 to"),
         ("declined = 0.6\nreversed = 0.6\n", "declined must be at most 1 together"),
         ("categories = []\n", "categories must have a share"),
@@ -190,7 +190,7 @@ def test_all_problems_are_in_one_error(tmp_path):
     ],
 )
 def test_a_wrong_file_is_refused(text, says, tmp_path):
-    """One clear error, which names the member."""
+    """A wrong file gives one error, which names the member."""
     path = tmp_path / "wrong.toml"
     path.write_text(text)
 
@@ -208,7 +208,7 @@ def test_many_problems_are_counted(tmp_path):
 
 
 def test_a_damaged_file_is_refused_or_makes_a_world(tmp_path):
-    """The built-in program with characters changed: an error of ours, or a world that adds up."""
+    """A program with random changes gives an error of this package, or a consistent world."""
     dice, path = random.Random(5), tmp_path / "damaged.toml"
     text = PROGRAM.read_text().replace("size = 240", "size = 3")
     refused = 0
@@ -235,5 +235,5 @@ def test_no_file_and_no_world(tmp_path):
 
 @pytest.mark.parametrize("name", ["program", "large"])
 def test_the_built_in_worlds_are_files(name):
-    """They can be copied and used."""
+    """The built-in worlds are files that can be copied and used."""
     assert read_world(name) == read_world(PROGRAM.with_name(f"{name}.toml"))

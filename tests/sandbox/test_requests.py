@@ -1,4 +1,4 @@
-"""Every request that keeps the rules is accepted, and one broken rule at a time is refused by name."""
+"""Every valid request is accepted, and one broken rule at a time is refused by name."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ MUCH = 10**9
 
 
 def seeded(api: Api, name: str) -> dict[str, Any]:
-    """Return the members of a request that name records, by attribute name."""
+    """Return the members of a request that refer to records, by attribute name."""
     company, contract = api.guide["companies"][0], api.guide["contracts"][0]
     known: dict[str, dict[str, Any]] = {
         "sign_withdrawal": {
@@ -60,7 +60,7 @@ def send(api: Api, operation: Any, path: dict[str, Any], body: dict[str, Any]) -
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))
 @given(data=st.data())
 def test_what_keeps_the_rules_is_accepted(operation, data):
-    """With the ids of the guide, whatever else it says."""
+    """A valid request with ids from the guide is accepted."""
     api = Api(WORLD.fork())
     asked = data.draw(requests(operation))
     asked = build(operation.request, {**given_members(asked), **seeded(api, operation.name)})
@@ -72,10 +72,10 @@ def test_what_keeps_the_rules_is_accepted(operation, data):
 
 
 def shows(operation: Any, how: Break) -> bool:
-    """Whether a break can be seen on the wire, and is one there.
+    """Return whether a broken rule is visible on the wire and breaks a rule there.
 
-    Paths have their own test; a query is all text, and so may the number of a chain be; a missing amount means all of it, a
-    missing unit cents, and a part of an address changes that part.
+    Paths are tested elsewhere. All values of a query are text, and a chain id may be text. A missing amount means the
+    full amount, a missing unit means cents, and a partial address is an update.
     """
     one = member(operation.request, how.at[0])
     if one.wire in placeholders(operation.path):
@@ -100,7 +100,7 @@ BREAKS = [
 @given(data=st.data())
 @settings(max_examples=1)
 def test_one_broken_rule_is_refused_by_name(operation, how, data):
-    """400 names the member; payment accounts say only what the document says."""
+    """A 400 names the member, except for payment accounts, whose message is documented."""
     api = Api(WORLD.fork())
     request = data.draw(broken(operation, how))
     request |= {name: value for name, value in seeded(api, operation.name).items() if name != how.at[0]}
@@ -121,7 +121,7 @@ def is_in_path(operation: Any, name: str) -> bool:
 
 
 def wired(cls: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Write arguments as they are, rules broken or not."""
+    """Write arguments with wire names, whether or not they break rules."""
     made = {}
     for name, value in arguments.items():
         one = member(cls, name)

@@ -1,4 +1,4 @@
-"""Rewards activity: pages, filters, hidden rows, and a user beyond the reach of paging. Source: Endpoints 12."""
+"""Rewards activity: pages, filters, hidden rows, and a user beyond the limits of paging. Source: Endpoints 12."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def items(api):
 
 
 def test_a_page_has_20_items_where_nothing_is_said(api):
-    """The default limit is 20, the default offset 0, and there is no total, hasMore or cursor."""
+    """The default limit is 20 and the default offset 0, and there is no total, hasMore or cursor."""
     body = page(api).body
 
     assert {"items"} == set(body)
@@ -79,7 +79,7 @@ def test_open_and_failed_travel_rows_are_hidden(items):
 
 
 def test_earned_rows_all_read_card_spend(items):
-    """CARD_SPEND also for adjustments, which have no merchant."""
+    """All earned rows have CARD_SPEND, also adjustments, which have no merchant."""
     earned = [one for one in items if one["type"] == "earned"]
     adjustments = [one for one in earned if "merchantName" not in one]
 
@@ -95,7 +95,7 @@ def test_some_merchant_names_are_padded_with_blanks(items):
 
 
 def test_one_user_is_beyond_the_reach_of_paging(api):
-    """More than 10,100 visible rows: the last page that can be asked for is full, and there is more."""
+    """A user has more than 10,100 visible rows, so the last possible page is full and more rows exist."""
     user = next(one["id"] for one in api.guide["rewards_users"] if one["beyond_paging"])
 
     assert len(page(api, user, limit=100, offset=10_000).body["items"]) == 100
@@ -116,7 +116,7 @@ def test_the_same_seed_gives_the_same_rows(api, items):
 
 
 def test_wire_names_of_a_profile_are_honored():
-    """A profile may name the parameters and members otherwise."""
+    """Wire names of a profile apply to the parameters and members."""
     from tests.sandbox.driver import Api
 
     names = {"list_rewards_activity.user_id": "user", "rewards_item.points": "pts", "rewards_activity.items": "rows"}
@@ -133,7 +133,7 @@ def rows(api, user):
 
 
 def test_a_settled_purchase_earns_points_that_are_posted_and_minted_later(api):
-    """By the rate of its category: 3 points a dollar in restaurants, 1 where nothing is known of the code."""
+    """Points follow the category's rate: 3 per dollar in restaurants, 1 for unknown codes."""
     user = api.sandbox.create.user().id
     card = api.sandbox.create.card(user).id
     for code, cents in (("5812", 1_999), ("9999", 1_999)):
@@ -155,7 +155,7 @@ def test_a_settled_purchase_earns_points_that_are_posted_and_minted_later(api):
 
 
 def test_a_refund_takes_points_back(api):
-    """In parts no more and no less than as a whole."""
+    """Partial refunds together take back exactly the points of a full refund."""
     user = api.sandbox.create.user().id
     card = api.sandbox.create.card(user).id
     bought = api.authorize(card, 1_999).body["transactionId"]
@@ -169,7 +169,7 @@ def test_a_refund_takes_points_back(api):
 
 @pytest.mark.slow
 def test_nothing_lies_in_the_sandboxs_future(api):
-    """The newest rows are not yet posted or minted, and are when the clock is there."""
+    """The newest rows are posted and minted only when the clock reaches these times."""
     now = api.sandbox.clock.text()
     seen = [one for user in api.guide["rewards_users"] for one in rows(api, user["id"])]
 
@@ -183,7 +183,7 @@ def test_nothing_lies_in_the_sandboxs_future(api):
 @pytest.mark.slow
 @pytest.mark.parametrize("world", ["small", "program"])
 def test_the_guide_counts_what_a_complete_read_has(world):
-    """`rows` of the guide is what a complete read has, `hidden` the redemptions that are open or failed."""
+    """The guide's `rows` equals a complete read, and `hidden` counts pending and failed redemptions."""
     from tests.sandbox.driver import Api
 
     sandbox = Sandbox(world=world)
@@ -197,7 +197,7 @@ def test_the_guide_counts_what_a_complete_read_has(world):
 
 @pytest.mark.slow
 def test_the_guide_counts_what_is_listed_and_what_is_hidden(api):
-    """Of each user with rows, and of no other."""
+    """The guide counts the listed and hidden rows of each user with rows, and lists no other user."""
     for user in api.guide["rewards_users"]:
         if not user["beyond_paging"]:
             assert user["rows"] == len(everything(api, user["id"]))

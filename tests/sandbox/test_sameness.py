@@ -1,4 +1,4 @@
-"""The same seed and the same calls give the same bytes; copies go their own ways; tenants do not see each other."""
+"""Equal seeds and calls give equal bytes, copies are independent, and tenants are separate."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ from workbench.sandbox.internals import internals
 
 
 def story(sandbox):
-    """Go through all there is, and give every byte that was answered or sent."""
+    """Make calls of all kinds, and return every byte of answers and deliveries."""
     api = Api(sandbox)
     seen = [api.guide]
     send = api.send
@@ -54,10 +54,10 @@ def test_another_seed_gives_another_world():
 
 
 def test_the_bytes_are_those_of_any_machine():
-    """Held against a digest, so that a difference between machines or versions of Python shows.
+    """The bytes match a digest, which shows differences between machines and versions of Python.
 
-    It covers every answer, header, event and delivery of the story, and every stored record with another tenant's.
-    A change of the world of a seed is a change for users: enter it in the changelog with the new digest.
+    The digest covers every answer, header, event and delivery of the story, and every stored record, also another
+    tenant's. A change of a seed's world is a change for users: add it to the changelog with the new digest.
     """
     sandbox = Sandbox(7)
     answers = story(sandbox)
@@ -72,7 +72,7 @@ def test_the_bytes_are_those_of_any_machine():
 
 
 def test_a_fork_is_an_independent_copy(api):
-    """What happens in one is not seen in the other, and both go on alike from where they parted."""
+    """Changes in a fork or its original are not visible in the other, and both continue equally."""
     api.authorize()
     fork = api.sandbox.fork()
     copy = Api(fork)
@@ -87,7 +87,7 @@ def test_a_fork_is_an_independent_copy(api):
 
 
 def test_the_clock_moves_only_by_controls(sandbox):
-    """It starts at a fixed instant, aware, in UTC."""
+    """The clock starts at a fixed, aware time in UTC."""
     assert datetime(2026, 1, 15, 15, 0, tzinfo=UTC) == sandbox.clock.now() == sandbox.clock.now()
 
     sandbox.clock.advance(timedelta(days=1), hours=2, minutes=3, seconds=4.5)
@@ -98,7 +98,7 @@ def test_the_clock_moves_only_by_controls(sandbox):
 
 
 def test_what_falls_due_happens_in_its_order(api):
-    """Times of events never go back, whatever the clock jumps over."""
+    """Scheduled changes happen in the order of their times, however far the clock moves."""
     for seconds in (0, 10, 20):
         api.sandbox.clock.advance(seconds=seconds)
         api.apply()
@@ -111,7 +111,7 @@ def test_what_falls_due_happens_in_its_order(api):
 
 
 def test_another_tenants_records_are_not_found(sandbox):
-    """Every record of one tenant reads to another as one that does not exist."""
+    """Another tenant's records get the same answer as unknown records."""
     mine, other = Api(sandbox), Api(sandbox, "company team")
     transaction = mine.settled()
     account = mine.pay_to(userId=mine.user).body["id"]
@@ -140,7 +140,7 @@ def test_another_tenants_records_are_not_found(sandbox):
 
 
 def test_calls_from_many_threads_lose_nothing(api):
-    """Money is counted right whoever calls at once."""
+    """Balances are correct after concurrent calls."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(8) as pool:
@@ -159,13 +159,13 @@ def test_a_request_prints_no_key():
 
 @pytest.mark.parametrize("given, said", [({"environment": "x"}, "environment must be one of sandbox, production"), ({"behavior": "x"}, "behavior must be one of documented, observed"), ({"seed": "x"}, "seed must be a whole number")])  # fmt: skip
 def test_a_sandbox_of_another_kind_is_refused_in_words(given, said):
-    """Nothing is taken in silence."""
+    """An invalid argument is refused with a clear message."""
     with pytest.raises(UsageError, match=said):
         Sandbox(**given)
 
 
 def test_the_clock_advances_by_seconds_too():
-    """A bare number is seconds; a text is refused in words."""
+    """A bare number means seconds, and text is refused."""
     sandbox = Sandbox()
     began = sandbox.clock.now()
 
@@ -175,12 +175,12 @@ def test_the_clock_advances_by_seconds_too():
 
 
 def test_the_guide_is_plain_text_and_numbers():
-    """Its keys are text of no other kind."""
+    """The guide's keys are plain `str`, not enum members."""
     assert {str} == {type(key) for key in Sandbox().guide()["users"]}
 
 
 def test_a_world_is_made_once_and_never_changed():
-    """Sandboxes of one seed begin with the same values, and nothing that one of them goes through shows in those."""
+    """Sandboxes of one seed start equal, regardless of earlier sandboxes."""
     first = Sandbox(11)
     before = repr(state_of(first))
     story(first)

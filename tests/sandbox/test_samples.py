@@ -1,4 +1,4 @@
-"""Samples of events are what the sandbox sends: the same members, for every kind and in both behaviors."""
+"""Sample events have the members of the sandbox's events, for every kind and in both behaviors."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def _paths(event: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=["documented", "observed"])
 def sent(request: pytest.FixtureRequest) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the events of a sandbox in which everything happened, by kind."""
+    """Return the events of a sandbox by kind, after actions of every kind."""
     with wb.connect(behavior=request.param) as api:
         sandbox, guide = api.sandbox, api.sandbox.guide()
         card = guide["cards"]["active"][0]
@@ -59,7 +59,7 @@ def sent(request: pytest.FixtureRequest) -> dict[str, list[Mapping[str, Any]]]:
 
 @each("kind", EVENT_KINDS)
 def test_a_sample_has_the_members_of_every_event(kind: str, sent: dict[str, list[Mapping[str, Any]]]) -> None:
-    """No event lacks a member of the sample; what it has besides is declared as optional."""
+    """Every event has all members of the sample, and its other members are declared as optional."""
     members = {*_paths(strict_json.loads(wb.events.sample(kind).body))}
     optional = {f"body.{path}" for path in EVENT_KINDS[kind].optional}
 
@@ -71,12 +71,12 @@ def test_a_sample_has_the_members_of_every_event(kind: str, sent: dict[str, list
 
 @each("kind", EVENT_KINDS)
 def test_an_optional_member_is_not_always_there(kind: str, sent: dict[str, list[Mapping[str, Any]]]) -> None:
-    """What every event of the sandbox has is not declared as optional, except where another behavior leaves it out."""
+    """A member of every event is not declared as optional, unless another behavior omits it."""
     always = set.intersection(*({*_paths(event)} for event in sent[kind]))
     of_behavior = {"body.spend.completionReason"}
 
     assert always & {f"body.{path}" for path in EVENT_KINDS[kind].optional} <= of_behavior | {
-        "body.userId",  # present for the payment route of a consumer; that of a company has companyId
+        "body.userId",  # a consumer's payment route has it; a company's route has companyId
     }
 
 
@@ -84,7 +84,7 @@ def test_an_optional_member_is_not_always_there(kind: str, sent: dict[str, list[
 @settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_strategies_have_the_members_of_samples(kind: str, data: st.DataObject) -> None:
-    """All that every event has, and of the rest only what is declared as optional."""
+    """A generated delivery has the members of every event, and others only if they are optional."""
     members = {*_paths(strict_json.loads(wb.events.sample(kind).body))}
     optional = {f"body.{path}" for path in EVENT_KINDS[kind].optional}
     drawn = {path.partition("[")[0] for path in _paths(strict_json.loads(data.draw(deliveries(kind, key="k")).body))}
@@ -94,7 +94,7 @@ def test_strategies_have_the_members_of_samples(kind: str, data: st.DataObject) 
 
 
 def test_the_version_that_names_a_reason_has_it() -> None:
-    """As `observed` sends it."""
+    """A sample of version 1.1.0 has a completion reason, as in `observed`."""
     event = wb.events.sample("transaction.completed", version="1.1.0").event
 
     assert event.body.spend.completion_reason == "SETTLEMENT"
@@ -102,7 +102,7 @@ def test_the_version_that_names_a_reason_has_it() -> None:
 
 
 def test_headers_are_looked_up_ignoring_case() -> None:
-    """As in web frameworks, and as an application may write them."""
+    """Headers of a sample are case-insensitive, as in web frameworks."""
     headers = wb.events.sample("user.updated", "key").headers
 
     assert headers["Signature"] == headers["signature"] == headers.get("SIGNATURE")

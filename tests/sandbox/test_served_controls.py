@@ -1,4 +1,4 @@
-"""A control returns the same object through a served sandbox as embedded."""
+"""A control returns the same object on a served sandbox as on an embedded one."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ WALLET = {"types": {"EIP712Domain": [], "Mail": [{"name": "a", "type": "uint256"
 
 
 def arguments(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
-    """Return arguments of each control that it accepts, in an order in which all of them work."""
+    """Return valid arguments for each control, in an order in which all controls work."""
     guide = sandbox.guide()
     card, locked = guide["cards"]["active"][0], guide["cards"]["locked"][0]
     sold = {"currency": "USD", "merchant_name": "Example Shop", "merchant_category_code": "5411"}
@@ -46,7 +46,7 @@ def arguments(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
 
 
 def shape(value: object) -> object:
-    """Return the types of a value, however deep."""
+    """Return the types of a value and its members, at any depth."""
     if is_record(value):
         return type(value), {member.name: shape(getattr(value, member.name)) for member in members(type(value))}
     if isinstance(value, list | tuple):
@@ -55,7 +55,7 @@ def shape(value: object) -> object:
 
 
 def test_each_control_returns_the_same_objects_embedded_and_served() -> None:
-    """The types of every member too; a status of `settle` is a member of its enum both times."""
+    """Results have the same types in every member, enum values included."""
     one, other = Sandbox(seed=5), Sandbox(seed=5)
     given = arguments(one)
     assert given == arguments(other)
@@ -78,7 +78,7 @@ def test_each_control_returns_the_same_objects_embedded_and_served() -> None:
 
 
 def test_settle_of_a_served_sandbox_returns_members_of_enums() -> None:
-    """A learner of a class compares them."""
+    """`settle` of a served sandbox returns enum members, which learners compare."""
     with Sandbox().serve() as url, wb.connect(url) as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         sold = api.simulate_authorization(

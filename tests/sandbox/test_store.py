@@ -1,4 +1,4 @@
-"""The store's transactions, one within another, against copies of dictionaries."""
+"""The store's nested transactions, compared with copies of dictionaries."""
 
 import tempfile
 from pathlib import Path
@@ -43,7 +43,7 @@ def _play(store: Store, held: dict[str, int], step: Any) -> dict[str, int]:
 
 @given(st.lists(st.tuples(st.sampled_from(["kept", "failed"]), st.lists(STEPS, max_size=5)), max_size=5))
 def test_transactions_within_transactions(steps: list[Any]) -> None:
-    """Each is kept whole or undone whole, alone, at any depth."""
+    """Each nested transaction is stored or rolled back completely and separately."""
     store = Store()
     held: dict[str, int] = {}
     for step in steps:
@@ -101,7 +101,7 @@ def _run(store: Store, step: Any) -> Any:
 @pytest.mark.slow
 @given(st.lists(st.tuples(TRANSACTIONS, st.integers(0, 1)), max_size=8))
 def test_a_file_is_the_same_as_memory(steps: list[Any]) -> None:
-    """Two stores on a file and one in memory agree after each step, at any depth, also where transactions fail."""
+    """Two stores on a file and one in memory agree after each step, also after failed nested transactions."""
     with tempfile.TemporaryDirectory() as folder:
         files = [FileStore(Path(folder) / "s.db", recent=3) for _ in range(2)]
         memory = Store()
@@ -122,5 +122,5 @@ def test_a_file_is_the_same_as_memory(steps: list[Any]) -> None:
 
 
 def _values(store: Store) -> dict[str, dict[str, Any]]:
-    """Return the values of a store, without the number of changes, in which a change to the same values may count."""
+    """Return the values of a store, without the number of changes, which may count a change to the same value."""
     return {kind: values for kind, values in store.copy().items() if kind != "changes"}

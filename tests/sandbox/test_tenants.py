@@ -1,4 +1,4 @@
-"""What there is to see is the tenant's: events, records, requests, examples and endpoints, by the key of the session."""
+"""Events, records, requests, examples and endpoints are limited to the tenant of the session's key."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from workbench.sandbox.internals import internals
 
 @pytest.fixture
 def two(sandbox):
-    """Return a sandbox, and the drivers of two tenants that each called something."""
+    """Return a sandbox, and drivers of two tenants that each made a call."""
     drivers = Api(sandbox), Api(sandbox, "company team")
     for one in drivers:
         one.authorize()
@@ -18,7 +18,7 @@ def two(sandbox):
 
 
 def test_a_sandbox_shows_what_is_of_a_keys_tenant(two):
-    """By default that of the full key; all tenants only where that is said."""
+    """By default the full key's tenant is shown, and all tenants only on request."""
     sandbox, mine, other = two
     seen = internals(sandbox).for_key(other.key)
 
@@ -46,7 +46,7 @@ def test_a_record_of_another_tenant_is_not_found(two):
 
 
 def test_requests_are_those_of_the_tenant():
-    """One without a known key is nobody's."""
+    """A request without a known key belongs to no tenant."""
     sandbox = wb.Sandbox()
     mine, other = Api(sandbox), Api(sandbox, "company team")
     mine.authorize()

@@ -1,4 +1,4 @@
-"""The sandbox as a transport of httpx, for sync and async clients."""
+"""The sandbox as an httpx transport for sync and async clients."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ def test_an_async_client_is_answered_by_the_same_object(sandbox):
 
 @pytest.mark.slow
 def test_making_a_sandbox_loads_no_http_library():
-    """httpx is loaded by the transport alone."""
+    """Only the transport loads httpx."""
     import subprocess
     import sys
 
@@ -59,7 +59,7 @@ def test_making_a_sandbox_loads_no_http_library():
 
 
 def test_a_cut_answer_is_half_of_it():
-    """Then the connection ends."""
+    """A cut answer has half of its bytes, and then the connection ends."""
     sandbox, received = Sandbox(), []
     sandbox.add_fault("cut", of="list_contracts")
     url = sandbox.guide()["base_url"] + "/issuing/tenants/contracts"
@@ -71,7 +71,7 @@ def test_a_cut_answer_is_half_of_it():
 
 
 def test_a_shared_sandbox_is_served_until_it_is_closed():
-    """Then nothing answers at its URL."""
+    """After `close` the shared URL refuses connections."""
     sandbox = Sandbox()
     url = sandbox.share()
     assert httpx.get(f"{url}/openapi.json").status_code == 200

@@ -1,4 +1,4 @@
-"""Undo by several: a reported undo removed its own action and nothing else, and a refused one removed nothing."""
+"""Undo with several actors: a reported undo reverts only its own action, and a refused undo reverts nothing."""
 
 import itertools
 import random
@@ -48,7 +48,7 @@ def sessions(place: str, folder: Path) -> Iterator[tuple[Session, Session]]:
 
 @attrs.define
 class Actor:
-    """Somebody who saves the state, acts, and takes the action back: each step is a transaction of the sandbox.
+    """An actor who saves the state, acts and undoes the action, each in one transaction of the sandbox.
 
     `action` is "purchase", "nothing" (which succeeds without a change) or "refused".
     """
@@ -65,7 +65,7 @@ class Actor:
         self.savepoint = internals(self.api.sandbox).savepoint()
 
     def act(self) -> None:
-        """Carry the action out, as a form or a control does."""
+        """Carry out the action, as a form or a control does."""
         with acting(self.name):
             if self.action == "purchase":
                 self.made = purchase(self.api)
@@ -79,7 +79,7 @@ class Actor:
         self.offered = internals(self.api.sandbox).changes(actor=self.name) == self.savepoint + 1
 
     def undo(self) -> None:
-        """Take it back, also where that is not offered."""
+        """Undo the action, even if an undo is not offered."""
         with suppress(wb.errors.ApiError):
             internals(self.api.sandbox).undo(savepoint=self.savepoint, actor=self.name)
             self.undone = True
@@ -88,7 +88,7 @@ class Actor:
 
 
 def purchase(api: Session) -> str:
-    """Buy something, and return the id of the transaction."""
+    """Make a purchase, and return the id of the transaction."""
     card = api.sandbox.guide()["cards"]["active"][0]
     return str(api.simulate_authorization(**{**PURCHASE, "card_id": card}).transaction_id)
 
@@ -107,7 +107,7 @@ def orders() -> list[tuple[int, ...]]:
 
 
 def wrong(api: Session, actors: tuple[Actor, Actor], others: list[str]) -> list[str]:
-    """Return what is not as it was reported."""
+    """Return the differences between reports and state."""
     there = [key for key in (*others, *(actor.made for actor in actors)) if is_there(api, key)]
     said = [f"a purchase of nobody's action is gone: {key}" for key in others if key not in there]
     for actor in actors:
@@ -123,7 +123,7 @@ def wrong(api: Session, actors: tuple[Actor, Actor], others: list[str]) -> list[
 
 
 def run(api: Session, second: Session, kinds: tuple[str, str], order: tuple[int, ...]) -> tuple[list[str], int]:
-    """Run the steps of two actors and a purchase in an order; return what is wrong and the number of undos."""
+    """Run the steps of two actors and a purchase in an order; return the problems and the number of undos."""
     actors = Actor(api, kinds[0]), Actor(second, kinds[1])
     done, others = [0, 0], []
     for turn in order:
@@ -139,7 +139,7 @@ KINDS = tuple(itertools.product(("purchase", "nothing", "refused"), repeat=2))
 
 
 def histories(count: int) -> list[tuple[tuple[str, str], tuple[int, ...]]]:
-    """Return histories: all for 0."""
+    """Return random histories; 0 returns all."""
     every = list(itertools.product(KINDS, orders()))
     return every if not count else random.Random(1).sample(every, count)
 
@@ -153,7 +153,7 @@ def histories(count: int) -> list[tuple[tuple[str, str], tuple[int, ...]]]:
     ],
 )
 def test_steps_of_two_actors_and_a_purchase_in_each_order(place: str, count: int, tmp_path: Path) -> None:
-    """Each actor stops after each step while the other and a third go on: 630 orders, nine pairs of actions."""
+    """Two actors' steps and a third's purchase run in 630 orders, with nine pairs of actions."""
     said, undone, chosen = [], 0, histories(count)
     with sessions(place, tmp_path) as (first, second):
         for number, (kinds, order) in enumerate(chosen):
@@ -201,7 +201,7 @@ class Stopped:
 
 
 def lines_of(call: Any) -> int:
-    """Return how many lines of these modules a call runs."""
+    """Return the number of lines of these modules that a call runs."""
     stopped = Stopped(0, call)
     stopped.thread.start()
     stopped.thread.join()
@@ -213,7 +213,7 @@ def lines_of(call: Any) -> int:
 )
 @pytest.mark.parametrize("shared", [False, True], ids=["memory", "file"])
 def test_a_thread_that_stops_at_each_line_of_an_undo(shared: bool, stops: int, tmp_path: Path) -> None:
-    """Another buys meanwhile: a reported undo removed the action alone, an error removed nothing."""
+    """During another's purchase, a reported undo reverts only its action, and an error reverts nothing."""
     with sessions("two views of a file" if shared else "memory", tmp_path) as (api, other):
         view, messages = browse(api), []
         view.widget.send = messages.append  # type: ignore[method-assign]
@@ -244,7 +244,7 @@ def test_a_thread_that_stops_at_each_line_of_an_undo(shared: bool, stops: int, t
 
 
 def _bought(view: Panel) -> str:
-    """Buy something by the form of a panel."""
+    """Make a purchase by a panel's form."""
     view.open("transactions")
     assert "error" not in view.answer(
         {
@@ -260,7 +260,7 @@ def _bought(view: Panel) -> str:
 
 @pytest.mark.slow
 def test_a_file_that_is_held_at_each_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another program holds the file during saving, acting or undoing: what is reported is so, and a later try works."""
+    """If another program holds the file during saving, acting or undoing, reports are correct and a retry works."""
     monkeypatch.setattr(store, "Database", partial(database.Database, busy_seconds=0.05))
     with sessions("file", tmp_path) as (api, _):
         view = browse(api)
@@ -306,7 +306,7 @@ def test_a_file_that_is_held_at_each_step(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_action_without_a_change_offers_no_undo(tmp_path: Path) -> None:
-    """Another buys between the savepoint and the end of an action of a panel that changes nothing."""
+    """A panel's action without a change offers no undo, even if another purchase happens meanwhile."""
     with sessions("file", tmp_path) as (api, _):
         view, messages = browse(api), []
         view.widget.send = messages.append  # type: ignore[method-assign]
@@ -320,7 +320,7 @@ def test_an_action_without_a_change_offers_no_undo(tmp_path: Path) -> None:
 
 
 def purchase_of_another(api: Session) -> str:
-    """Buy something in another thread, so that it is not part of an action here."""
+    """Make a purchase in another thread, so that it is not part of this action."""
     made: list[str] = []
     thread = threading.Thread(target=lambda: made.append(purchase(api)))
     thread.start()
@@ -331,7 +331,7 @@ def purchase_of_another(api: Session) -> str:
 @pytest.mark.parametrize("where", ["note", "state", "static page"])
 @pytest.mark.parametrize("do", ["action", "undo"])
 def test_what_fails_after_the_commit_is_not_an_error(where: str, do: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The action or undo was carried out: the panel says so, and that the lists are to be refreshed."""
+    """After a failure behind the commit, the panel reports success and asks for a refresh."""
     with wb.connect(seed=7) as api:
         view, messages = browse(api), []
         view.widget.send = messages.append  # type: ignore[method-assign]
@@ -364,7 +364,7 @@ def test_what_fails_after_the_commit_is_not_an_error(where: str, do: str, monkey
 
 
 def test_an_undo_without_an_answer_is_not_said_to_be_refused() -> None:
-    """A served sandbox that carries a control out and whose answer is lost: it may have been carried out."""
+    """If the answer of an undo is lost, the error says that it may have been carried out."""
     with Sandbox(seed=7).serve() as url, wb.connect(url) as api:
         actor = Actor(api, "purchase")
         actor.save()
@@ -397,7 +397,7 @@ def test_an_undo_without_an_answer_is_not_said_to_be_refused() -> None:
 )
 @pytest.mark.parametrize("place", ["file", "two views of a file", "served"])
 def test_undo_beside_writers(place: str, seconds: float, tmp_path: Path) -> None:
-    """Two undo what they bought while two others buy, at times: each purchase is there, unless its undo was reported."""
+    """While two threads undo purchases and two others buy, a purchase is missing only after a reported undo."""
     until, problems, counts = monotonic() + seconds / 3, [], {"undone": 0, "refused": 0, "bought": 0}
     with sessions(place, tmp_path) as (first, second):
 

@@ -1,4 +1,4 @@
-"""Withdrawal signatures: who gets one, for what, how long, and that they verify. Source: Endpoints 2."""
+"""Withdrawal signatures: who gets one, for which amount, how long, and how they verify. Source: Endpoints 2."""
 
 import base64
 import contextlib
@@ -17,7 +17,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 @pytest.mark.parametrize("number", CHAINS)
 def test_a_signature_verifies_over_the_assumed_message(api, number):
-    """EVM ones recover to the published signer, the others verify with the published key."""
+    """EVM signatures recover to the published signer, and others verify with the published key."""
     contract = api.guide["contracts"][number]
     token = contract["tokens"][0]
 
@@ -55,7 +55,7 @@ def test_a_signature_verifies_over_the_assumed_message(api, number):
     "number, pattern", [(0, r"0x[0-9a-f]{130}"), (2, r"[A-Za-z0-9+/]{86}=="), (3, r"[0-9a-f]{128}")], ids=["EVM", "Solana", "Stellar"]
 )  # fmt: skip
 def test_the_encodings_are_those_of_the_chain(api, number, pattern):
-    """EVM 0x hex of 65 bytes, Solana base64 of 64, Stellar plain hex of 64; expiresAt is ISO with Z."""
+    """EVM signatures are 0x hex of 65 bytes, Solana base64 of 64, Stellar plain hex of 64. expiresAt is ISO with Z."""
     answer = api.sign(number).body
 
     assert re.fullmatch(pattern, answer["signature"]["data"])
@@ -64,7 +64,7 @@ def test_the_encodings_are_those_of_the_chain(api, number, pattern):
 
 
 def test_an_absent_unit_flag_means_cents(api):
-    """withdrawal_unit_default, and it is marked."""
+    """An omitted unit flag means cents, marked as withdrawal_unit_default."""
     answer = api.sign(isAmountNative=None)
 
     assert answer.body["parameters"][2] == "25000000"
@@ -116,7 +116,7 @@ def test_an_unknown_token_is_404(api):
 
 
 def test_an_address_that_is_not_an_admin_is_403(api):
-    """The message names the address."""
+    """The 403 message has the address."""
     address = api.guide["contracts"][1]["admin_addresses"][0]
 
     answer = api.sign(adminAddress=address)
@@ -174,7 +174,7 @@ def test_another_question_gets_a_new_signature_or_409(api, observed):
 
 
 def test_a_control_has_the_first_answers_pending(api):
-    """A status other than ready is pending, with retryAfter and no signature, HTTP 200."""
+    """A pending answer has status 200, retryAfter and no signature."""
     api.sandbox.pending_first(times=2, retry_after=5)
 
     for _ in range(2):
@@ -184,7 +184,7 @@ def test_a_control_has_the_first_answers_pending(api):
 
 
 def test_two_sandboxes_of_one_seed_sign_alike_and_of_two_seeds_not():
-    """Keys come from the seed."""
+    """The seed determines the signing keys."""
     one, same, other = (Api(Sandbox(seed)).sign().body["signature"]["data"] for seed in (1, 1, 2))
 
     assert one == same
@@ -192,7 +192,7 @@ def test_two_sandboxes_of_one_seed_sign_alike_and_of_two_seeds_not():
 
 
 def withdraw(api, number, *, salt=b"\x07" * 32, signer=0, **changes):
-    """Return the transaction of a withdrawal, from the service's and the admin's signatures."""
+    """Return the transaction of a withdrawal, with the service's and the admin's signatures."""
     contract = api.guide["contracts"][number]
     answer = api.sign(number, recipientAddress=contract["admin_addresses"][0]).body
     read = chains.read_parameters(contract["chain_id"], answer["parameters"])
@@ -229,7 +229,7 @@ def withdraw(api, number, *, salt=b"\x07" * 32, signer=0, **changes):
 
 @pytest.mark.parametrize("number", [0, 1], ids=["version 2", "version 1"])
 def test_a_withdrawal_runs_to_the_end(api, number):
-    """The teaching wallet signs, the chain checks both halves, and the balance moves."""
+    """The teaching wallet signs, the chain checks both signatures, and the balance decreases."""
     done = api.sandbox.execute(withdraw(api, number))
 
     left = ("24975.50", "8095.00")[number]
@@ -270,7 +270,7 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
 
 
 def test_a_teaching_wallet_says_what_it_is(api):
-    """It is marked as the sandbox's, and there is none for other addresses."""
+    """A teaching wallet is marked as the sandbox's, and other addresses have none."""
     from workbench.base.errors import BadRequest
 
     wallet = api.sandbox.wallet(api.guide["contracts"][0]["admin_addresses"][1])
@@ -282,7 +282,7 @@ def test_a_teaching_wallet_says_what_it_is(api):
 
 
 def test_a_served_sandbox_has_the_same_wallets(sandbox):
-    """The key stays with the sandbox; the signature is the one the embedded sandbox gives."""
+    """A served sandbox's wallet gives the embedded sandbox's signature, and the key stays in the sandbox."""
     from workbench.sandbox.remote import RemoteSandbox
 
     admin = sandbox.guide()["contracts"][0]["admin_addresses"][0]
@@ -297,7 +297,7 @@ def test_a_served_sandbox_has_the_same_wallets(sandbox):
 
 
 def test_an_executed_withdrawal_ends_the_active_signature(observed):
-    """Another one of the same contract is signed at once, in `observed` too."""
+    """After a withdrawal is executed, another one of the contract can be signed, in `observed` too."""
     observed.sandbox.execute(withdraw(observed, 0))
 
     assert observed.sign(0, amount="2600").status == 200
@@ -305,7 +305,7 @@ def test_an_executed_withdrawal_ends_the_active_signature(observed):
 
 @pytest.mark.parametrize("number", CHAINS)
 def test_no_file_contains_a_signature(number, tmp_path):
-    """Neither the state nor the log of requests has its data or salt; asked again it has the same bytes."""
+    """Neither state nor request log contains a signature or salt, and a repeated request gets the same bytes."""
     with contextlib.closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox:
         first = Api(sandbox).sign(number).body
     with contextlib.closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox:

@@ -1,4 +1,4 @@
-"""The seeded world: something of every kind and state, and nothing that could be anybody's."""
+"""The seeded world: records of every kind and state, and no data of real people."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def test_tenants_differ_as_their_keys_say(api):
 
 
 def test_every_operation_works_with_the_full_key(api):
-    """From the guide alone."""
+    """Every operation works with ids from the guide."""
     company = api.guide["companies"][0]
     settled = api.settled()
     answers = {
@@ -92,7 +92,7 @@ def test_every_operation_works_with_the_full_key(api):
 
 @pytest.mark.parametrize("behavior, flagged", [("documented", [False] * 3), ("observed", [False] * 3 + [True])])
 def test_contracts_on_stellar_are_beside_their_pattern(behavior, flagged):
-    """Their addresses have 56 characters, which the documented pattern refuses, so they are listed in `observed` alone."""
+    """Stellar addresses do not match the documented pattern, so only `observed` lists their contracts."""
     body = Api(Sandbox(behavior=behavior)).call("GET", "/issuing/tenants/contracts").body
     contracts = converter().read_answer(OPERATIONS["list_contracts"], body)
 
@@ -111,7 +111,7 @@ def test_every_address_is_valid_by_its_check_sum(api):
 
 
 def test_every_display_of_a_deposit_address_warns(api):
-    """Sandbox, do not send funds."""
+    """Every display of a deposit address has the warning not to send funds."""
     contracts = api.call("GET", "/issuing/tenants/contracts").body
 
     assert all("do not send funds" in one["deposit_address"] for one in api.guide["contracts"])
@@ -122,7 +122,7 @@ def test_every_display_of_a_deposit_address_warns(api):
 
 
 def test_people_are_made_of_reserved_data(sandbox):
-    """example.com, numbers 555-01xx, and no national id at all."""
+    """People have example.com addresses, 555-01xx numbers and no national id."""
     text = json.dumps([sandbox.records(kind) for kind in RECORD_KINDS])
 
     assert set(re.findall(r"@([a-z.]+)", text)) == {"example.com"}
@@ -152,7 +152,7 @@ def test_settings_change_behavior_without_code():
 
 @pytest.mark.slow
 def test_a_sandbox_is_made_quickly():
-    """Well under a second of processor time; the smallest of a few tries, so that a busy machine does not count."""
+    """A sandbox takes well under a second of processor time; the fastest of several attempts counts."""
     Sandbox()
     took = []
     for seed in range(5001, 5006):  # the initial state is cached by seed, so each try uses another seed

@@ -1,4 +1,4 @@
-"""A sequence of one call whose private members are parameters, as a person writes it who keeps it in git."""
+"""A sequence of one call whose private members are parameters, in the form that a person keeps in git."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from workbench.service.interface.table import OPERATIONS
 
 
 def application(person: Mapping[str, Any]) -> Sequence:
-    """Return a sequence that sends the application of a person."""
+    """Return a sequence that sends a person's application."""
     parameters: list[Parameter] = []
     arguments = _arguments(OPERATIONS["create_user_application"].request, person, parameters)
     step = Step(name="apply", do="create_user_application", arguments=arguments)

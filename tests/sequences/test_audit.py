@@ -1,4 +1,4 @@
-"""Sequence files are data: all problems are reported together, with step and line, and nothing is sent."""
+"""Sequence files are only data. All problems are reported together with step and line, and nothing is sent."""
 
 import time
 from pathlib import Path
@@ -30,7 +30,7 @@ merchant_category_code = "5411"
 
 
 def wrong(text: str) -> list[Problem]:
-    """Return all that is wrong with the text of a file."""
+    """Return the problems of a file's text."""
     try:
         return list(problems(from_toml(text), {}))
     except InvalidSequence as error:
@@ -38,7 +38,7 @@ def wrong(text: str) -> list[Problem]:
 
 
 def test_all_problems_are_reported_with_step_and_line() -> None:
-    """Wrong amount, unknown argument, unknown operation, later and unknown step, undeclared parameter."""
+    """The file has a wrong amount, unknown names, a reference to a later step and an undeclared parameter."""
     text = (
         GOOD.replace("amount = 1200", "amount = -3\ntip = 4")
         + """
@@ -107,7 +107,7 @@ transaction_id = { ref = "self.transaction_id" }
     ],
 )
 def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
-    """One problem each."""
+    """Each wrong member is reported as one problem."""
     text = GOOD.replace(old, new, 1)
 
     assert text != GOOD
@@ -130,12 +130,12 @@ def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
     ids=["cut", "bracket", "deep", "empty", "number", "long", "dotted", "very long dotted", "huge number"],
 )
 def test_a_file_that_is_not_a_sequence_is_refused(text: str, said: str) -> None:
-    """With a problem, not with a traceback of the parser."""
+    """The error is a problem of the sequence, not a traceback of the parser."""
     assert any(said in str(problem) for problem in wrong(text)), wrong(text)
 
 
 def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
-    """Its size is checked first."""
+    """The size is checked before the file is read."""
     file = tmp_path / "big.toml"
     file.write_bytes(b"#" * 10_000_000)
 
@@ -144,7 +144,7 @@ def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_escaped() -> None:
-    """No control character of a file reaches a terminal."""
+    """Control characters of a file are escaped before they reach a terminal."""
     found = "\n".join(str(problem) for problem in wrong('name="x"\n[[steps]]\nname="a\\u001b[31m"\ndo="\\u202ex"'))
 
     assert "\x1b" not in found
@@ -163,7 +163,7 @@ def test_nothing_in_a_file_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_parameters_are_checked_by_name_and_type() -> None:
-    """All at once, and nothing is sent."""
+    """All problems of parameters are reported together, and nothing is sent."""
     text = GOOD.replace('default = { ref = "guide.cards.active" }', "")
     with pytest.raises(InvalidSequence) as caught:
         run(Sandbox(), from_toml(text), amount=3)
@@ -172,7 +172,7 @@ def test_parameters_are_checked_by_name_and_type() -> None:
 
 
 def test_a_sequence_with_problems_is_written_all_the_same() -> None:
-    """No step takes a time of day, which has a form in TOML."""
+    """A time of day is valid TOML but no step accepts it. The sequence can still be written."""
     text = GOOD.replace('"Corner Grocery"', "07:32:00")
 
     assert any("must be text, not a time" in str(problem) for problem in wrong(text))
@@ -189,7 +189,7 @@ NAMES = {
 
 @pytest.mark.parametrize("text", NAMES.values(), ids=NAMES)
 def test_a_name_of_many_parts_is_refused_at_once(text: str) -> None:
-    """It would take seconds: each part is a table within the one before."""
+    """TOML nests one table per part, so parsing the name would take seconds."""
     begun = time.process_time()
     with pytest.raises(InvalidSequence, match="parts"):
         from_toml(text)
@@ -201,7 +201,7 @@ def test_no_step_can_be_called_as_the_guide_is() -> None:
 
 
 def test_a_file_with_thousands_of_unknown_members_has_a_short_message() -> None:
-    """The first hundred are listed, and the others counted; `problems` has all."""
+    """The message lists a hundred problems and counts the others; `problems` has all."""
     with pytest.raises(InvalidSequence) as caught:
         from_toml('name = "x"\n' + "".join(f"k{number} = 1\n" for number in range(2_000)))
 

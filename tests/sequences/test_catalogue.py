@@ -1,4 +1,4 @@
-"""Each sequence of the catalogue is valid, reads back from its text, and has its expected result everywhere."""
+"""Each sequence of the catalogue is valid, can be read back from its text, and gives the expected result."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ CASES = [
 
 
 class Api(Client):
-    """A client on a sandbox of its own."""
+    """A client that also has the controls of its sandbox."""
 
     def __init__(self, sandbox: Sandbox, key: str | None = None) -> None:
         super().__init__(base_url=sandbox.base_url, api_key=key or sandbox.full_key, transport=sandbox.transport())
@@ -35,7 +35,7 @@ class Api(Client):
 
 
 class AsyncApi(AsyncClient):
-    """The same, awaited."""
+    """An async client that also has the controls of its sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         super().__init__(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
@@ -44,7 +44,7 @@ class AsyncApi(AsyncClient):
 
 @pytest.mark.parametrize("name", catalogue)
 def test_sequence_is_valid_and_reads_back_from_its_text(name: str) -> None:
-    """It has no problems, and its TOML text means the same."""
+    """The sequence has no problems, and its TOML text parses to an equal sequence."""
     sequence = catalogue[name]
 
     assert problems(sequence) == ()
@@ -53,7 +53,7 @@ def test_sequence_is_valid_and_reads_back_from_its_text(name: str) -> None:
 
 @pytest.mark.parametrize("name, profile", CASES)
 def test_sequence_has_the_same_result_in_every_way_of_running_it(name: str, profile: str) -> None:
-    """On a sandbox, through a client and through an async client: as expected, with one hash."""
+    """A sandbox, a client and an async client give the expected result with the same hash."""
     sequence, base = catalogue[name], BASES[profile]
     runs = [
         run(base.fork(), sequence),
@@ -69,7 +69,10 @@ def test_sequence_has_the_same_result_in_every_way_of_running_it(name: str, prof
 @pytest.mark.parametrize("behavior", PROFILES)
 @pytest.mark.parametrize("tenant", [tenant.name for tenant in Sandbox().tenants()])
 def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str, behavior: str) -> None:
-    """Before its first step, and only for what a tenant does not have; what another tenant does is not seen."""
+    """The error comes before the first step, and names only what the tenant lacks.
+
+    Events of other tenants are not seen.
+    """
     base = BASES[behavior]
     key_name = next(one.keys[0] for one in base.tenants() if one.name == tenant)
     missing: dict[str, str] = {}
@@ -101,7 +104,7 @@ def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str
 
 
 def test_expectations_see_the_events_of_the_sessions_tenant_alone() -> None:
-    """While two tenants act on one sandbox, also where their steps are played in turn."""
+    """This holds while two tenants use one sandbox, also if their steps alternate."""
     sandbox = BASES["documented"].fork()
     keys = sandbox.guide()["api_keys"]
     steppers = [Stepper(Api(sandbox, keys[name]), catalogue["refund-full"]) for name in ("full", "provider-managed")]
@@ -116,7 +119,7 @@ def test_expectations_see_the_events_of_the_sessions_tenant_alone() -> None:
 
 
 def test_every_decline_reason_has_a_sequence() -> None:
-    """All eleven of the interface document."""
+    """The interface document has eleven decline reasons."""
     asked = {
         step.arguments["decline_reason"]
         for name, sequence in catalogue.items()
@@ -129,7 +132,7 @@ def test_every_decline_reason_has_a_sequence() -> None:
 
 
 def test_every_application_status_is_reached() -> None:
-    """All eleven of the events."""
+    """Events have eleven application statuses."""
     reached = {
         event.where.get("applicationStatus")
         for name, sequence in catalogue.items()

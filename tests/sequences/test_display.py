@@ -1,4 +1,4 @@
-"""How a sequence is shown: a short repr, and HTML with a row for each step, without private values."""
+"""A sequence has a one-line repr, and HTML with a row for each step, without private values."""
 
 import pytest
 
@@ -18,7 +18,7 @@ MADE = Sequence(
 
 
 def test_a_sequence_shows_its_steps() -> None:
-    """Each step with operation, arguments and expectations; text is escaped."""
+    """Each step shows its operation, arguments and expectations, with text escaped."""
     shown = MADE._repr_html_()
 
     for wanted in (
@@ -31,11 +31,11 @@ def test_a_sequence_shows_its_steps() -> None:
 
 @pytest.mark.parametrize("shown", [MADE._repr_html_(), repr(MADE), repr(MADE.steps)], ids=["html", "repr", "steps"])
 def test_a_sequence_shows_nothing_private(shown: str) -> None:
-    """Names, numbers and addresses of people are masked."""
+    """Personal names, numbers and addresses are masked."""
     assert not any(value in shown for value in ("Adalind", "000123456", "9 Secret Street"))
 
 
 def test_a_repr_is_one_line() -> None:
-    """So a list of sequences stays readable."""
+    """A list of sequences therefore stays readable."""
     assert "<sequence a-bad-day: 11 steps>" == repr(catalogue["a-bad-day"])
     assert "<step buy: simulate_authorization>" == repr(MADE["buy"])

@@ -1,4 +1,4 @@
-"""A killed run is resumed from its file: nothing is sent twice or lost, the step in flight is unknown."""
+"""A killed run is resumed from its file. Completed steps are not repeated, and the step in flight is unknown."""
 
 import multiprocessing
 from datetime import date
@@ -21,11 +21,11 @@ STORY = catalogue["refund-down-to-zero"]
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """An exception that simulates a kill."""
 
 
 class Dying:
-    """A session that dies around its n-th call: before it, or after the effect and before the answer is seen."""
+    """A session that is killed at its n-th call: before the call, or after its effect and before the answer."""
 
     environment = "sandbox"
 
@@ -52,7 +52,7 @@ class Dying:
 @pytest.mark.parametrize("at", range(1, 5))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at: int, after: bool) -> None:
-    """The step in flight is unknown until a person resolves it; then the rest follows."""
+    """The step in flight is unknown until a person resolves it. The remaining steps then run."""
     api, path = connect(seed=3), tmp_path / "run"
     card = api.sandbox.guide()["cards"]["active"][0]
     begun = api.sandbox.balance(card)
@@ -78,7 +78,7 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
 
 
 def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None:
-    """The verdict and the ledger are the same."""
+    """The run that is read back has the same verdict and ledger."""
     api, path = connect(seed=3), tmp_path / "run"
     first = run(api, STORY, path=path)
     events = internals(api.sandbox).last_event()
@@ -91,7 +91,7 @@ def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None
 
 
 def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> None:
-    """Nothing is sent."""
+    """The run is refused, and nothing is sent."""
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(sandbox, STORY, path=path)
 
@@ -102,7 +102,7 @@ def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> Non
 
 
 def test_only_unknown_steps_can_be_resolved(tmp_path: Path) -> None:
-    """A wrong name is refused."""
+    """A step with a known outcome, or an unknown name, is refused."""
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(sandbox, STORY, path=path)
 
@@ -111,7 +111,7 @@ def test_only_unknown_steps_can_be_resolved(tmp_path: Path) -> None:
 
 
 def test_the_file_of_another_program_is_left_unchanged(tmp_path: Path) -> None:
-    """No run is started in it."""
+    """The run is refused before it starts."""
     path = tmp_path / "run"
     path.write_bytes(b"not ours at all" * 20)
 
@@ -128,7 +128,7 @@ def _hold(path: str, ready: Any, done: Any) -> None:
 
 @pytest.mark.slow
 def test_two_processes_cannot_share_a_run(tmp_path: Path) -> None:
-    """The error names the first one; once it has ended, the second may run."""
+    """The error names the first process. After the first process has ended, the second one can run."""
     spawn = multiprocessing.get_context("spawn")
     ready, done = spawn.Event(), spawn.Event()
     path = tmp_path / "run"
@@ -144,7 +144,7 @@ def test_two_processes_cannot_share_a_run(tmp_path: Path) -> None:
 
 
 def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
-    """It holds a digest of the parameters, and only open members of answers."""
+    """The file contains a digest of the parameters, and only public members of answers."""
     sequence = application(catalogue["application-approved"]["apply"].arguments)
     person = {one.name: SECRET for one in sequence.parameters if one.type == "text"}
     person |= {"birth_date": date(1990, 2, 1), "email": "planted@example.com", "national_id": "000123456"}
@@ -163,6 +163,6 @@ def _names(sequence: Sequence) -> set[str]:
 
 
 def test_a_huge_number_is_a_problem_of_the_file() -> None:
-    """A number of more digits than Python reads is named, not raised as an error of Python."""
+    """A number with more digits than Python parses is reported as a problem, not as an error of Python."""
     with pytest.raises(InvalidSequence, match="too many digits"):
         from_toml(f"number = {'9' * 5_000}")

@@ -1,4 +1,4 @@
-"""Results of runs: mismatches, money, unknown outcomes, single steps, many rows, traffic, the journal."""
+"""Results of runs: mismatches, money, unknown outcomes, single steps, many rows, traffic and the journal."""
 
 import asyncio
 import io
@@ -69,7 +69,7 @@ def sandbox() -> Sandbox:
 
 
 def test_a_mismatch_names_the_expected_and_the_actual_value(sandbox: Sandbox) -> None:
-    """For results, money and events."""
+    """This holds for results, money and events."""
     sequence = Sequence(
         name="wrong",
         steps=(
@@ -90,7 +90,7 @@ def test_a_mismatch_names_the_expected_and_the_actual_value(sandbox: Sandbox) ->
 
 
 def test_an_unexpected_refusal_is_a_mismatch_and_blocks_dependent_steps(sandbox: Sandbox) -> None:
-    """A missing id is never made up."""
+    """A missing id is not invented."""
     locked = {**BUY, "card_id": ref("guide.cards.locked")}
     sequence = Sequence(
         name="locked",
@@ -106,14 +106,14 @@ def test_an_unexpected_refusal_is_a_mismatch_and_blocks_dependent_steps(sandbox:
 
 
 def test_unknown_members_of_an_answer_can_be_expected(sandbox: Sandbox) -> None:
-    """They are in `extra`."""
+    """They are read from `extra`."""
     buy = step("buy", "simulate_authorization", expect={"result": {"extra": {}}}, **BUY)
 
     assert run(sandbox, Sequence(name="extra", steps=(buy,))).ok
 
 
 def test_a_run_on_a_sandbox_writes_no_file(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its client keeps no journal."""
+    """The client of such a run has no journal."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     run(sandbox, HOLD, amount=1)
 
@@ -121,7 +121,7 @@ def test_a_run_on_a_sandbox_writes_no_file(sandbox: Sandbox, tmp_path: Path, mon
 
 
 def test_production_is_refused_before_anything_is_sent() -> None:
-    """Sequences are for sandboxes."""
+    """Sequences run only in sandboxes."""
     api = connect(environment="production")
 
     with pytest.raises(WrongEnvironment, match="this is production"):
@@ -130,7 +130,7 @@ def test_production_is_refused_before_anything_is_sent() -> None:
 
 
 def test_an_async_session_awaits_a_run_and_its_file(tmp_path: Path) -> None:
-    """The same function returns a coroutine, and its file is that of a synchronous run."""
+    """The same function returns a coroutine, and writes the same file as a synchronous run."""
 
     async def twice() -> tuple[list[Run], int]:
         async with await wb.connect_async(seed=3) as api:
@@ -144,7 +144,7 @@ def test_an_async_session_awaits_a_run_and_its_file(tmp_path: Path) -> None:
 
 
 def test_an_async_client_of_a_service_waits_without_blocking(sandbox: Sandbox) -> None:
-    """Without a clock to advance, another task runs while the run waits for an event; stepping needs a thread."""
+    """Other tasks run while a run waits for an event. A stepper needs a thread."""
     api = wb.AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
     sequence = Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", timeout="0.2s"),))
 
@@ -164,7 +164,7 @@ def test_an_async_client_of_a_service_waits_without_blocking(sandbox: Sandbox) -
 
 
 def test_the_ledger_agrees_with_the_sandbox(sandbox: Sandbox) -> None:
-    """Money that was moved otherwise is a difference."""
+    """Money that was moved outside the run is reported as a difference."""
     result = run(sandbox, catalogue["refund-partial"])
 
     assert result.ledger().total() == {"available": -1800, "held": 0, "posted": 2500, "refunded": 700}
@@ -176,7 +176,7 @@ def test_the_ledger_agrees_with_the_sandbox(sandbox: Sandbox) -> None:
 
 
 def test_a_ledger_that_does_not_balance_is_an_error() -> None:
-    """Such as a release of more than is held."""
+    """For example, a release of more than the held amount is an error."""
     books = Ledger()
     answer = {"status": "authorized", "transaction_id": "t"}
     books.book("one", "simulate_authorization", {"card_id": "c", "amount": 100}, answer)
@@ -186,7 +186,7 @@ def test_a_ledger_that_does_not_balance_is_an_error() -> None:
 
 
 def test_steps_can_be_changed_until_they_have_run(sandbox: Sandbox) -> None:
-    """A step that has not run can be changed; one that has run cannot."""
+    """A step that has already run cannot be changed."""
     stage = Stepper(sandbox, catalogue["refund-partial"], amount=900)
     first = stage.next()
 
@@ -203,7 +203,7 @@ def test_steps_can_be_changed_until_they_have_run(sandbox: Sandbox) -> None:
 
 
 def test_an_expected_event_is_awaited_in_sandbox_time(sandbox: Sandbox) -> None:
-    """The clock moves by the time that the expectation allows."""
+    """The clock advances by the timeout of the expectation."""
     application = catalogue["application-reviewed-by-the-clock"].steps[0]
     sequence = Sequence(
         name="wait",
@@ -223,14 +223,14 @@ def test_an_expected_event_is_awaited_in_sandbox_time(sandbox: Sandbox) -> None:
 
 
 def test_a_wait_for_an_event_that_does_not_come_fails(sandbox: Sandbox) -> None:
-    """The step names the missing event."""
+    """The mismatch names the missing event."""
     result = run(sandbox, Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", timeout="5s"),)))
 
     assert "expected card.updated, got no event" in result.verdict
 
 
 def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
-    """Rows hold the parameters; the ledgers of concurrent runs add up."""
+    """Each row has the parameters of a run, and the ledgers of concurrent runs add up."""
     rows = pd.DataFrame({"amount": [100, 250, 399]})
     few = run_many(sandbox, catalogue["authorize"].__class__(
         name="hold", parameters=(Parameter(name="amount", type="whole"),),
@@ -243,7 +243,7 @@ def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
 
 
 def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None:
-    """Nothing is sent for the right rows either."""
+    """Valid rows are not sent either."""
     before = internals(sandbox).last_event()
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
         run_many(sandbox, catalogue["refund-full"], [{"amount": 100}, {"amount": "250"}])
@@ -267,7 +267,7 @@ def test_runs_have_a_largest_number(sandbox: Sandbox, times: int) -> None:
 
 
 def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:
-    """Other seeds make other traffic."""
+    """Another seed gives other traffic."""
     script = traffic(seed=5, cards=6, days=6, a_day=2)
     result = run(sandbox, script)
 
@@ -284,20 +284,20 @@ def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sand
     [("2d", 172800), ("1h 30m", 5400), ("2.5s", 2.5), ("0s", 0), ("1d 1s", 86401)],
 )
 def test_durations_are_read_and_written(text: str, seconds: float) -> None:
-    """In the same form."""
+    """A duration is written as it was read."""
     assert duration(text) == timedelta(seconds=seconds)
     assert duration_text(timedelta(seconds=seconds)) == text
 
 
 @each("text", ["", "2", "d", "2x", "-1d", "1d; rm", "1e9d", "２d" * 9])
 def test_other_text_is_not_a_duration(text: str) -> None:
-    """The error shows the form."""
+    """The error shows an example of the format."""
     with pytest.raises(ValueError, match="2d"):
         duration(text)
 
 
 def test_a_sequence_runs_once_per_row_of_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Cells are read by the types of the parameters; wrong ones are named with their row."""
+    """Cells are converted to the types of the parameters, and errors name the row."""
     file = tmp_path / "amounts.csv"
     file.write_text("amount\n100\n250\n")
     many = run_many(sandbox, HOLD, file)
@@ -310,7 +310,7 @@ def test_a_sequence_runs_once_per_row_of_a_file(sandbox: Sandbox, tmp_path: Path
 
 
 def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal, up to the end."""
+    """On a terminal, a progress line is shown until the end."""
     out = io.StringIO()
     out.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stderr", out)
@@ -322,7 +322,7 @@ def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_interrupted_runs_can_be_resumed(sandbox: Sandbox, workers: int) -> None:
-    """Runs in progress are finished; the same call with `resume` runs the rest, once each."""
+    """Runs in progress are finished. The same call with `resume` runs each remaining row once."""
     rows = [{"amount": amount} for amount in range(1, 41)]
     called: list[Request] = []
 

@@ -1,4 +1,4 @@
-"""The catalogue over HTTP has the same hashes as in process."""
+"""The catalogue gives the same hashes over HTTP as in process."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def served() -> Iterator[tuple[Sandbox, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in catalogue.items() if one.profile in (None, "documented")])
 def test_a_sequence_has_the_same_result_on_a_served_sandbox(served: tuple[Sandbox, str], name: str) -> None:
-    """As expected, with the hash of the embedded one."""
+    """The run meets its expectations, with the hash of an embedded run."""
     sandbox, url = served
     sandbox.reset()
     embedded = run(sandbox.fork(), catalogue[name])

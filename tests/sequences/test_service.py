@@ -1,4 +1,4 @@
-"""A real service through its profile: the same file, without the controls of a sandbox."""
+"""The same sequence files run on a real service, reached by a profile and without controls."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow  # over HTTP
 
 
 def without_events(name: str) -> Sequence:
-    """Return a sequence of the catalogue for a service whose events nobody receives here."""
+    """Return a sequence of the catalogue without its events, which this test does not receive."""
     import attrs
 
     one = catalogue[name]
@@ -31,7 +31,7 @@ def served() -> Iterator[tuple[Sandbox, str]]:
 
 
 def session(served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> Session:
-    """Return a session on the service by a profile, as one has it for a real sandbox."""
+    """Return a session on the service through a profile, as for a provider's sandbox."""
     sandbox, url = served
     config = tmp_path / "profiles.toml"
     config.write_text(f'[profiles.team]\nbase_url = "{url}/v1"\nenvironment = "sandbox"\n{more}')
@@ -45,7 +45,7 @@ def session(served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_sequence_of_calls_runs_unchanged(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the id of a card as its parameter."""
+    """The id of a card is passed as a parameter."""
     card = served[0].guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
         result = run(api, without_events("reverse-partial"), card_id=card)
@@ -59,7 +59,7 @@ def test_a_sequence_of_calls_runs_unchanged(
 def test_settlement_needs_the_route_in_the_profile(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """assumed: settle_route."""
+    """The step `settle` works only with the assumed setting `settle_route`."""
     card = served[0].guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
         result = run(api, without_events("settle"), card_id=card)
@@ -76,7 +76,7 @@ def test_settlement_needs_the_route_in_the_profile(
 def test_controls_and_clock_are_refused(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: object
 ) -> None:
-    """The verdict names what a real service does not have."""
+    """The verdict names what a real service lacks."""
     with session(served, tmp_path, monkeypatch) as api:
         result = run(api, Sequence(name="not there", steps=(one,)))  # type: ignore[arg-type]
 
@@ -87,7 +87,7 @@ def test_controls_and_clock_are_refused(
 def test_an_event_is_awaited_in_the_inbox(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In real time, and only until it is there."""
+    """The wait takes real time, and ends when the event arrives."""
     sandbox = served[0]
     card = sandbox.guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:

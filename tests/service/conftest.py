@@ -11,7 +11,7 @@ from workbench.sandbox import Sandbox
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    """Yield a sandbox whose state is in a file."""
+    """Yield a sandbox with its state in a file."""
     made = Sandbox(path=tmp_path / "sandbox.db")
     yield made
     made.close()
@@ -19,13 +19,13 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def url(sandbox: Sandbox) -> Iterator[str]:
-    """Yield the URL of that sandbox, served."""
+    """Yield the URL of that sandbox while it is served."""
     with sandbox.serve() as made:
         yield made
 
 
 @pytest.fixture
 def plain(url: str) -> Iterator[Plain]:
-    """Yield a client of that sandbox that knows nothing of this package."""
+    """Yield a client of that sandbox that does not use this package."""
     with Plain(url) as made:
         yield made

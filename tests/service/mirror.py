@@ -1,4 +1,4 @@
-"""A sandbox in process with a twin behind HTTP and in a file: what one says, the other has to say, byte for byte."""
+"""A sandbox in this process with a twin behind HTTP and in a file. Both must give equal bytes."""
 
 import atexit
 import http.client
@@ -24,7 +24,7 @@ _OWN = frozenset({"advance", "requests"})
 
 
 class Served:
-    """One address for all twins, one after the other."""
+    """One address that serves one twin after another."""
 
     def __init__(self) -> None:
         stack = ExitStack()
@@ -42,13 +42,13 @@ class Served:
         return self.app.handle(request)
 
     def show(self, twin: Sandbox) -> None:
-        """Let a twin answer the requests."""
+        """Serve a twin at the address."""
         if self.twin is not None:
             self.twin.close()
         self.twin, self.app = twin, internals(twin).http_app("http://127.0.0.1")
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
-        """Return what the twin answers."""
+        """Return the twin's response."""
         self.connection.close()  # the server may have closed an idle connection, which the next request reopens
         self.connection.request(method, target, body or None, headers)
         answer = self.connection.getresponse()
@@ -62,7 +62,7 @@ class Served:
 
 @cache
 def served() -> Served:
-    """Return the address; it lasts as long as the process."""
+    """Return the address, which lasts as long as the process."""
     return Served()
 
 
@@ -88,7 +88,7 @@ class Mirrored(Sandbox):
         self.clock.advance = both  # type: ignore[method-assign]
 
     def _handle(self, request: Request) -> Response:
-        """Answer as the twin does."""
+        """Answer a request, and compare the response with the twin's."""
         if threading.current_thread() is not threading.main_thread():
             self._alone = True  # the twin cannot follow concurrent calls, because their order is unknown
         here = super()._handle(request)
@@ -107,7 +107,7 @@ class Mirrored(Sandbox):
         return here
 
     def _for_key(self, api_key: str) -> Sandbox:
-        """Return this sandbox as the tenant of a key sees it."""
+        """Return this sandbox as seen by the tenant of a key."""
         seen = super()._for_key(api_key)
         seen.seen_by = api_key  # type: ignore[attr-defined]
         return seen

@@ -1,4 +1,4 @@
-"""A client that knows nothing of this package: the standard library and the documented interface alone."""
+"""A client that uses only the standard library and the documented interface."""
 
 import http.client
 import json
@@ -28,14 +28,14 @@ class Plain:
     def send(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any, dict[str, str]]:
-        """Send a request; give status, body and headers of the answer."""
+        """Send a request; return status, body and headers of the response."""
         status, text, found = self.send_raw(method, path, body, headers)
         return status, json.loads(text) if text else None, found
 
     def send_raw(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes, dict[str, str]]:
-        """Send a request; give status, bytes and headers of the answer."""
+        """Send a request; return status, bytes and headers of the response."""
         given = {"Api-Key": self.key} if self.key else {}
         raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         if raw is not None:
@@ -47,13 +47,13 @@ class Plain:
         return answer.status, text, found
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Call an operation that succeeds; give the body of its answer."""
+        """Call an operation that succeeds; return the body of its response."""
         status, said, _ = self.send(method, f"/v1{path}" + (f"?{urlencode(query)}" if query else ""), body)
         assert 200 <= status < 300, (method, path, status, said)
         return said
 
     def control(self, name: str, /, **arguments: Any) -> Any:
-        """Use a control that succeeds; give its result."""
+        """Use a control that succeeds; return its result."""
         status, said, _ = self.send("POST", f"/_sandbox/{name}", arguments)
         assert status == 200, (name, status, said)
         return said

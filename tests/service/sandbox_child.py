@@ -1,4 +1,4 @@
-"""Processes that use one sandbox file, to be killed; each purchase is noted before it is sent, and with its answer."""
+"""Processes that use one sandbox file and are killed. Each purchase is noted before the call and after the response."""
 
 import itertools
 import json
@@ -15,7 +15,7 @@ PURCHASE = {"amount": 100, "currency": "USD", "merchantCategoryCode": "5411"}
 
 
 def call(path: Path, name: str, notes: Path) -> None:
-    """Purchase as fast as it goes, in this process."""
+    """Make purchases as fast as possible in this process."""
     sandbox = Sandbox(path=path)
     card = sandbox.guide()["cards"]["active"][0]
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
@@ -31,7 +31,7 @@ def call(path: Path, name: str, notes: Path) -> None:
 
 
 def serve(path: Path, name: str, notes: Path) -> None:
-    """The same over HTTP, by six senders at once: their writes share transactions."""
+    """Make purchases over HTTP from six concurrent senders, whose writes share transactions."""
     with Sandbox(path=path).serve() as url:
         senders = [threading.Thread(target=_sender, args=(url, f"{name}-{i}", notes)) for i in range(6)]
         for sender in senders:
@@ -47,7 +47,7 @@ def _sender(url: str, name: str, notes: Path) -> None:
 
 
 def _purchase(buy: Any, card: str, name: str, notes: Path) -> None:
-    """Purchase at a merchant of its own each time, so that any purchase can be found again."""
+    """Make purchases at unique merchants, so that each purchase can be identified."""
     written = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     for number in itertools.count():
         merchant = f"{name}-{number}"

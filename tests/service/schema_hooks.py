@@ -1,6 +1,6 @@
-"""Puts ids that the sandbox knows in place of made-up ones, so that schemathesis gets beyond "not found".
+"""Replace generated ids by ids of the sandbox, so that schemathesis gets further than "not found".
 
-Only what is a valid id is replaced: what is wrong on purpose stays wrong.
+Only valid ids are replaced. Intentionally invalid values stay invalid.
 """
 
 import json
@@ -17,7 +17,7 @@ _turn = count()
 
 
 def known(members: Any) -> Any:
-    """Return members with valid ids replaced by known ones, each in turn; every fourth set stays as it is."""
+    """Return members with valid ids replaced by known ones in turn. Every fourth set is unchanged."""
     turn = next(_turn)
     if not isinstance(members, dict) or turn % 4 == 3:
         return members
@@ -31,17 +31,17 @@ def known(members: Any) -> Any:
 
 @schemathesis.hook
 def map_path_parameters(context: Any, path_parameters: Any) -> Any:
-    """Replace ids of the path."""
+    """Replace ids in the path."""
     return known(path_parameters)
 
 
 @schemathesis.hook
 def map_query(context: Any, query: Any) -> Any:
-    """Replace ids of the query."""
+    """Replace ids in the query."""
     return known(query)
 
 
 @schemathesis.hook
 def map_body(context: Any, body: Any) -> Any:
-    """Replace ids of the body."""
+    """Replace ids in the body."""
     return known(body)

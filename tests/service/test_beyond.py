@@ -1,4 +1,4 @@
-"""A sandbox that others can reach: its keys, names, endpoints and certificate."""
+"""A sandbox that other machines can reach: keys, host names, endpoints and certificate."""
 
 import json
 import ssl
@@ -36,19 +36,19 @@ def ask(url: str, path: str, body: Any = None, key: str | None = None, host: str
 
 
 def test_keys_of_the_seed_are_not_served_to_others() -> None:
-    """A sandbox whose keys follow from its seed is not served beyond this machine."""
+    """A sandbox with keys from its seed is not served beyond this machine."""
     with pytest.raises(ValueError, match="random_keys"):
         Sandbox().serve("0.0.0.0", hosts=(HOST,))
 
 
 def test_a_wildcard_needs_a_name() -> None:
-    """On every address the host names have to be given."""
+    """A wildcard address requires host names."""
     with pytest.raises(ValueError, match="pass the host names"), Sandbox(random_keys=True).serve("0.0.0.0"):
         pass
 
 
 def test_names_are_those_that_were_given(public: tuple[Sandbox, str]) -> None:
-    """A request that names this machine is refused where others could send it too."""
+    """If other machines can connect, requests under the names of this machine are refused."""
     sandbox, url = public
 
     assert ask(url, "/v1/issuing/tenants/contracts", key=sandbox.full_key).status_code == 200
@@ -57,7 +57,7 @@ def test_names_are_those_that_were_given(public: tuple[Sandbox, str]) -> None:
 
 
 def test_keys_are_random(public: tuple[Sandbox, str]) -> None:
-    """No key of another installation is one of this, and the guide needs the key."""
+    """Random keys differ from the keys of other installations, and the guide requires a key."""
     sandbox, url = public
     sandbox.reset()
     made = sandbox.create.key("made")
@@ -74,7 +74,7 @@ def test_keys_are_random(public: tuple[Sandbox, str]) -> None:
     "target", ["http://127.0.0.1:9/", "http://10.0.0.5/", "http://169.254.169.254/", "http://[::1]/"]
 )
 def test_endpoints_are_not_on_this_machine(public: tuple[Sandbox, str], target: str) -> None:
-    """Nobody can have events sent to this machine or its network, unless the host was allowed by its name."""
+    """Webhooks to this machine or its network are refused unless the host name is allowed."""
     sandbox, url = public
     found = ask(url, "/_sandbox/register_endpoint", body={"endpoint_url": target}, key=sandbox.full_key)
 
@@ -83,7 +83,7 @@ def test_endpoints_are_not_on_this_machine(public: tuple[Sandbox, str], target: 
 
 
 def test_what_an_allowed_host_answers_is_not_shown(public: tuple[Sandbox, str]) -> None:
-    """A host that was allowed receives events; of its answer the status alone is shown."""
+    """An allowed host receives events, and only the status of its response is shown."""
     sandbox, url = public
     port = url.rpartition(":")[2]
     sandbox.register_endpoint(f"http://localhost:{port}/")
@@ -96,7 +96,7 @@ def test_what_an_allowed_host_answers_is_not_shown(public: tuple[Sandbox, str]) 
 
 
 def test_random_keys_stay_in_the_file(tmp_path: Path) -> None:
-    """A file keeps its random keys, and one that has others does not get them."""
+    """A file preserves its random keys, and a file with seeded keys cannot change to random ones."""
     first = Sandbox(path=tmp_path / "a.db", random_keys=True)
     key = first.full_key
     first.close()
@@ -111,7 +111,7 @@ def test_random_keys_stay_in_the_file(tmp_path: Path) -> None:
 
 
 def test_a_given_key(tmp_path: Path) -> None:
-    """A given key is the full one, and stays; the others are made from it, and are not those of the seed."""
+    """A given key is stored as the full key. The other keys are derived from it, not from the seed."""
     key = "a-key-that-was-given"
     with pytest.raises(ValueError, match="16 to 200"):
         Sandbox(api_key="short")
@@ -133,7 +133,7 @@ def test_a_given_key(tmp_path: Path) -> None:
 
 
 def test_health_needs_no_key(public: tuple[Sandbox, str]) -> None:
-    """Whoever watches the server learns that it answers, and nothing else."""
+    """The health path works without a key, and shows only that the server is ready."""
     _, url = public
 
     assert ask(url, "/_sandbox/health").json() == {"status": "ok"}
@@ -141,7 +141,7 @@ def test_health_needs_no_key(public: tuple[Sandbox, str]) -> None:
 
 
 def test_served_with_tls(tmp_path: Path) -> None:
-    """A session reaches a sandbox and its controls over TLS, and trusts the certificate that it was given alone."""
+    """A session reaches a sandbox and its controls over TLS, and trusts only the given certificate."""
     cert, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     fingerprint = self_signed(cert, key, ["localhost", "127.0.0.1"])
     sandbox = Sandbox()
@@ -171,7 +171,7 @@ def test_a_certificate_that_cannot_be_used(tmp_path: Path) -> None:
 
 
 def test_a_shared_sandbox_has_keys_of_its_own() -> None:
-    """Keys made from the seed, which any installation has, are refused at its URL; those of the guide there are taken, in controls too."""
+    """A shared sandbox's URL refuses the seeded keys, which every installation has, and accepts the guide's keys."""
     with wb.connect(seed=1) as api:
         url = api.sandbox.share()
         everywhere = wb.Sandbox(seed=1).guide()["api_keys"]

@@ -1,4 +1,4 @@
-"""Many connections to a served sandbox, with faults: each purchase is there once, or not at all where that was said."""
+"""Many connections to a served sandbox under faults: each purchase happens once, or not at all if it was not sent."""
 
 import random
 from collections import Counter
@@ -42,7 +42,7 @@ def buy(url: str, name: str, count: int) -> Counter[tuple[str, str]]:
     ],
 )
 def test_64_connections(purchases: int, tmp_path: Path) -> None:
-    """What is done is there once, what was not sent is not there, and each unknown call happened once or not at all."""
+    """Purchases that are done exist once, unsent ones do not exist, and unknown ones exist once or not at all."""
     outcomes: Counter[tuple[str, str]] = Counter()
     with Sandbox(path=tmp_path / "sandbox.db", seed=7).serve() as url:
         with ThreadPoolExecutor(64) as pool:

@@ -1,4 +1,4 @@
-"""Conventions of HTTP services that the document does not have, as the behavior says."""
+"""HTTP conventions beyond the document, which a behavior turns on."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def get(sandbox: Sandbox) -> Response:
 
 @pytest.mark.parametrize("behavior, status", [("documented", 401), ("observed", 200)])
 def test_keys_as_bearer_tokens(behavior: Any, status: int) -> None:
-    """A key in Authorization: Bearer is taken where that is observed, and never in another scheme."""
+    """`observed` accepts a key in Authorization: Bearer, and no behavior accepts another scheme."""
     sandbox = Sandbox(behavior=behavior)
 
     assert ask(sandbox, key=False, authorization=f"Bearer {sandbox.full_key}").status == status
@@ -35,7 +35,7 @@ def test_keys_as_bearer_tokens(behavior: Any, status: int) -> None:
 
 
 def test_a_write_with_an_idempotency_key_happens_once() -> None:
-    """The same write gets the same response for 24 hours, another one with that key a 409, and after that it is new."""
+    """For 24 hours an equal write gets the stored response, and a different write with the key gets 409."""
     sandbox = Sandbox(behavior="observed")
     first, again = (ask(sandbox, idempotency_key="one") for _ in range(2))
     other = ask(sandbox, idempotency_key="one", changes={"amount": 101})
@@ -52,7 +52,7 @@ def test_a_write_with_an_idempotency_key_happens_once() -> None:
 
 
 def test_idempotency_keys_mean_nothing_by_default() -> None:
-    """As the document has none, a write with the key of another is another write."""
+    """The document has no idempotency keys, so by default a repeated key has no effect."""
     sandbox = Sandbox()
     first, again = (ask(sandbox, idempotency_key="one") for _ in range(2))
 
@@ -61,7 +61,7 @@ def test_idempotency_keys_mean_nothing_by_default() -> None:
 
 
 def test_rate_limit_on_demand() -> None:
-    """Each response states the limit; above it requests are refused until the minute of the clock is over."""
+    """Each response states the limit. Requests above it are refused until the clock's minute ends."""
     sandbox = Sandbox(behavior={"rate_limit": 2})
     answers = [get(sandbox) for _ in range(3)]
     sandbox.clock.advance(seconds=int(answers[2].headers["retry-after"]))
@@ -83,7 +83,7 @@ def test_merchant_texts(behavior: Any, name: int, city: int) -> None:
 
 
 def test_a_later_release_can_be_rehearsed():
-    """The alias that is gone, members and values that are new, another version of events, and a role that is needed."""
+    """A behavior can remove the alias, add members and values, change the event version, and require a role."""
     api = wb.connect(
         behavior={
             "deprecated_alias": False, "unknown_members": True, "unknown_values": ["status", "type"], "event_version": "1.2.0",

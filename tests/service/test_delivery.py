@@ -1,4 +1,4 @@
-"""Outgoing webhooks: in order, signed, with retries by the schedule, and with fault rules."""
+"""Outgoing webhooks: in order, signed, retried by the schedule, and with fault rules."""
 
 import asyncio
 import subprocess
@@ -26,7 +26,7 @@ SPREAD = BEHAVIORS["event_retry_spread"].documented
 
 
 class Endpoint:
-    """A receiver that answers with the given statuses, and keeps what it received."""
+    """A receiver that answers with the given statuses and stores the deliveries."""
 
     def __init__(self) -> None:
         self.statuses: list[int] = []
@@ -35,14 +35,14 @@ class Endpoint:
         self.blocked.set()
 
     def answer(self, request: Request) -> Response:
-        """Answer with the next status, 200 where none is left."""
+        """Answer with the next status, or with 200 if none remains."""
         self.blocked.wait(20)
         self.came.append((dict(request.headers), request.body))
         return Response(status=self.statuses.pop(0) if self.statuses else 200)
 
     @property
     def seen(self) -> list[str]:
-        """What came, by status of the application or kind."""
+        """The deliveries, as application status or event kind."""
         events = [read_delivery(body) for _, body in self.came]
         return [getattr(event.body, "application_status", None) or event.action for event in events]
 
@@ -73,20 +73,20 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def review(sandbox: Sandbox, *statuses: str) -> None:
-    """Move the application of one user through some statuses."""
+    """Move one user's application through some statuses."""
     user = sandbox.records("user")[32]["id"]  # this user is initially exempt from review
     for status in statuses:
         sandbox.review(user, status)
 
 
 def flushed(sandbox: Sandbox) -> list[Delivery]:
-    """Wait until nothing is due; give the deliveries."""
+    """Wait until no delivery is due; return the deliveries."""
     assert sandbox.flush().ok
     return sandbox.deliveries()
 
 
 def test_events_come_in_order_and_signed(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """Every event of the tenant after the registration comes once, in order, and an inbox with the key verifies it."""
+    """Every event after the registration arrives once, in order, and an inbox with the key verifies it."""
     receiver, url = endpoint
     review(sandbox, "locked")
     sandbox.register_endpoint(url)
@@ -102,7 +102,7 @@ def test_events_come_in_order_and_signed(sandbox: Sandbox, endpoint: tuple[Endpo
 
 
 def test_events_of_another_tenant_do_not_come(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """An endpoint gets what belongs to the tenant of its key, and nothing else."""
+    """An endpoint gets only the events of its key's tenant."""
     receiver, url = endpoint
     keys = sandbox.guide()["api_keys"]
     sandbox.register_endpoint(url, api_key=keys["company team"])
@@ -113,9 +113,9 @@ def test_events_of_another_tenant_do_not_come(sandbox: Sandbox, endpoint: tuple[
 
 
 def test_schedule_of_retries(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """What is not taken is tried again on the sandbox's clock: after 2.5 s, three times as long each, a day at most.
+    """A rejected delivery is retried on the sandbox's clock: after 2.5 s, then three times as long, at most a day.
 
-    Each wait is up to a tenth shorter, by the seed.
+    The seed shortens each delay by up to a tenth.
     """
     receiver, url = endpoint
     receiver.statuses = [500, 404, 301, 199 + 301] * 10
@@ -140,7 +140,7 @@ def test_schedule_of_retries(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
 
 @pytest.mark.slow
 def test_taken_after_a_while(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """A delivery that is taken at last is delivered, with every attempt on record; later ones did not wait for it."""
+    """A delivery that is accepted after retries has every attempt recorded. Later deliveries do not wait for it."""
     receiver, url = endpoint
     receiver.statuses = [503, 200, 429]
     sandbox.register_endpoint(url)
@@ -156,7 +156,7 @@ def test_taken_after_a_while(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
 
 @pytest.mark.slow
 def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """An endpoint that answers 410 gets nothing more until it is enabled; then it gets what it missed."""
+    """An endpoint that answers 410 is disabled. After it is enabled, it gets the missed events."""
     receiver, url = endpoint
     receiver.statuses = [410]
     made = sandbox.register_endpoint(url)
@@ -175,7 +175,7 @@ def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
 
 @pytest.mark.slow
 def test_resend(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """An event is sent again when asked for, with the same id and bytes."""
+    """A resent event has the same id and bytes."""
     receiver, url = endpoint
     sandbox.register_endpoint(url)
     review(sandbox, "locked")
@@ -188,7 +188,7 @@ def test_resend(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
 
 
 def test_rotating_keys(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """While a key is rotated both sign; after the next rotation the oldest signs no more."""
+    """During a rotation both keys sign. After the next rotation the oldest key no longer signs."""
     receiver, url = endpoint
     made = sandbox.register_endpoint(url, signing_key="first-key")
     for key in ("second-key", "third-key"):
@@ -205,7 +205,7 @@ def test_rotating_keys(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
 
 @pytest.mark.parametrize("key", ["", " ", "\0"], ids=repr)
 def test_an_empty_signing_key_is_refused(sandbox: Sandbox, key: str) -> None:
-    """An endpoint is neither registered with an empty key nor given one, and nothing is stored."""
+    """An empty key is refused at registration and at rotation, and nothing is stored."""
     made = sandbox.register_endpoint("http://127.0.0.1:9/hook", signing_key="first-key")
 
     with pytest.raises(UsageError, match="signing_key"):
@@ -218,7 +218,7 @@ def test_an_empty_signing_key_is_refused(sandbox: Sandbox, key: str) -> None:
 
 @pytest.mark.slow
 def test_slow_endpoint_delays_no_other(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """While one endpoint does not answer, another gets its events, and the sandbox answers."""
+    """While one endpoint does not respond, another gets its events, and the sandbox answers."""
     slow, url = endpoint
     slow.blocked.clear()
     quick = Endpoint()
@@ -245,7 +245,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_faults_of_delivery(sandbox: Sandbox, endpoint: tuple[Endpoint, str], kind: str) -> None:
-    """A rule has events come twice, out of order, or late."""
+    """A rule delivers events twice, out of order, or late."""
     receiver, url = endpoint
     how, expected = FAULTS[kind]
     sandbox.register_endpoint(url)
@@ -262,7 +262,7 @@ def test_faults_of_delivery(sandbox: Sandbox, endpoint: tuple[Endpoint, str], ki
 
 
 def test_swapped_with_nothing(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """An event that was to go after the next one, of which there is none, goes when the clock moves."""
+    """An event that is held for the next one is delivered when the clock moves, if no other event follows."""
     receiver, url = endpoint
     sandbox.register_endpoint(url)
     sandbox.add_fault("swap")
@@ -276,7 +276,7 @@ def test_swapped_with_nothing(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) 
 
 
 def test_bad_signature(sandbox: Sandbox) -> None:
-    """A delivery with a bad signature is refused by an inbox, and its retry, signed well, is taken."""
+    """An inbox refuses a delivery with a bad signature, and accepts the correctly signed retry."""
     with Inbox(keys=[sandbox.full_key]) as inbox, inbox.serve() as url:
         sandbox.register_endpoint(url)
         sandbox.add_fault("bad_signature", times=1)
@@ -292,7 +292,7 @@ def test_bad_signature(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
-    """What was not delivered when the process ended is delivered by the next one, at its time."""
+    """The next process delivers pending deliveries when they are due."""
     receiver, url = endpoint
     receiver.statuses = [500]
     first = Sandbox(path=tmp_path / "s.db")
@@ -312,7 +312,7 @@ def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, 
 
 @pytest.mark.slow
 def test_one_process_delivers(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
-    """Of two sandboxes on one file one delivers, whatever the other writes."""
+    """Of two sandboxes on one file, only one delivers, also the events of the other."""
     receiver, url = endpoint
     first, second = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
     first.register_endpoint(url)
@@ -327,7 +327,7 @@ def test_one_process_delivers(tmp_path: Path, endpoint: tuple[Endpoint, str]) ->
 
 
 def test_reset_drops_what_is_due(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """After a reset the endpoints stay, and what was still to be delivered of the old world is dropped."""
+    """A reset preserves endpoints and drops the pending deliveries."""
     receiver, url = endpoint
     receiver.statuses = [500]
     sandbox.register_endpoint(url)
@@ -343,7 +343,7 @@ def test_reset_drops_what_is_due(sandbox: Sandbox, endpoint: tuple[Endpoint, str
 
 
 def test_removed_endpoint(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
-    """A removed endpoint gets nothing, and nothing of it is listed."""
+    """A removed endpoint gets no events, and its deliveries are not listed."""
     receiver, url = endpoint
     made = sandbox.register_endpoint(url)
     sandbox.remove_endpoint(made.id)
@@ -354,7 +354,7 @@ def test_removed_endpoint(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> N
 
 @pytest.mark.slow
 def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
-    """An endpoint that another process on the file registers is delivered to by the one that delivers."""
+    """The delivering process also serves endpoints that another process registers in the file."""
     receiver, url = endpoint
     first, second = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
     removed = first.register_endpoint(url)
@@ -373,7 +373,7 @@ def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endp
 
 @pytest.mark.slow
 def test_endpoints_that_hang_delay_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of ten endpoints three do not answer for a minute: the other seven get each event long before."""
+    """While three of ten endpoints do not respond for a minute, the other seven get each event long before."""
     monkeypatch.setattr("workbench.base.system.http_post.TIMEOUT", 60)
     release, arrived = threading.Event(), Counter[str]()
 
@@ -412,7 +412,7 @@ before = time.process_time()
 time.sleep(seconds)
 print((time.process_time() - before) / seconds)
 """
-"""Idle sandboxes in a process of their own, which has no other threads."""
+"""Script with idle sandboxes, for a separate process without other threads."""
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ print((time.process_time() - before) / seconds)
     [pytest.param(2, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
 )
 def test_idle_dispatchers_use_no_processor(tmp_path: Path, seconds: float) -> None:
-    """With 0, 1, 2 and 50 endpoints, in memory and in a file, and nothing to send, less than 1 % of a processor is used."""
+    """With 0, 1, 2 and 50 idle endpoints, in memory and in a file, less than 1 % of a processor is used."""
     done = subprocess.run(
         [sys.executable, "-c", IDLE, str(tmp_path), str(seconds)], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""Fault rules: in process as the errors of a connection, over HTTP as real ones."""
+"""Fault rules: in this process as the errors of a connection, over HTTP as real connection faults."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def sandbox() -> Sandbox:
 
 @pytest.fixture(params=["in process", pytest.param("over HTTP", marks=pytest.mark.slow)])
 def client(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[httpx.Client]:
-    """Yield an HTTP client of the sandbox, either way."""
+    """Yield an HTTP client of the sandbox, in process or over HTTP."""
     key = sandbox.full_key
     if request.param == "in process":
         with httpx.Client(
@@ -44,7 +44,7 @@ def purchase(client: httpx.Client, sandbox: Sandbox) -> httpx.Response:
 
 
 def held(sandbox: Sandbox) -> int:
-    """Return what is held on the card."""
+    """Return the amount held on the card."""
     return sandbox.balance(sandbox.guide()["cards"]["active"][0]).held
 
 
@@ -59,7 +59,7 @@ BREAKS: dict[str, tuple[type[Exception], bool]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BREAKS)
 def test_broken_connection(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
-    """The client gets the error of a broken connection; it is carried out, or not, as the rule says."""
+    """The client gets a connection error, and the call takes effect if the rule says so."""
     error, carried_out = BREAKS[kind]
     before = held(sandbox)
     sandbox.add_fault(kind, of="simulate_authorization", times=1)
@@ -71,7 +71,7 @@ def test_broken_connection(client: httpx.Client, sandbox: Sandbox, kind: str) ->
 
 
 def test_refused_connection(client: httpx.Client, sandbox: Sandbox) -> None:
-    """A refused connection never reaches the service. Over HTTP, where one is open already, it is reset instead."""
+    """A refused connection never reaches the service. Over HTTP an open connection is reset instead."""
     before = held(sandbox)
     sandbox.add_fault("refused")
 
@@ -82,7 +82,7 @@ def test_refused_connection(client: httpx.Client, sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("body", BODIES)
 def test_status_with_each_body(client: httpx.Client, sandbox: Sandbox, body: str) -> None:
-    """A chosen status comes with the chosen form of error body, and nothing is carried out."""
+    """A chosen status comes with the chosen error body, and the call has no effect."""
     before = held(sandbox)
     sandbox.add_fault("status", status=429, body=body, retry_after=7)
     answer = purchase(client, sandbox)
@@ -98,7 +98,7 @@ def test_status_with_each_body(client: httpx.Client, sandbox: Sandbox, body: str
 
 
 def test_malformed_body(client: httpx.Client, sandbox: Sandbox) -> None:
-    """A malformed response has the right length and is not JSON; the call took effect."""
+    """A malformed response has the right length but is not JSON. The call takes effect."""
     before = held(sandbox)
     sandbox.add_fault("malformed")
     answer = purchase(client, sandbox)
@@ -112,7 +112,7 @@ def test_malformed_body(client: httpx.Client, sandbox: Sandbox) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["latency", "slow_body"])
 def test_slow_answers(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
-    """A late or slow response arrives complete, and takes the time."""
+    """A late or slow response is complete and takes the given time."""
     sandbox.add_fault(kind, seconds=0.1)
     began = time.monotonic()
     answer = purchase(client, sandbox)
@@ -123,7 +123,7 @@ def test_slow_answers(client: httpx.Client, sandbox: Sandbox, kind: str) -> None
 
 @pytest.mark.slow
 def test_later_than_the_client_waits(client: httpx.Client, sandbox: Sandbox) -> None:
-    """An answer later than the client waits is its read time-out, and was carried out all the same."""
+    """A response after the client's timeout raises ReadTimeout, and the call takes effect."""
     client.timeout = httpx.Timeout(0.2)
     before = held(sandbox)
     sandbox.add_fault("latency", seconds=0.4)
@@ -134,7 +134,7 @@ def test_later_than_the_client_waits(client: httpx.Client, sandbox: Sandbox) -> 
 
 
 def test_async_client(sandbox: Sandbox) -> None:
-    """An async client meets the same."""
+    """An async client gets the same faults."""
     sandbox.add_fault("latency", seconds=0.01, nth=1)
     sandbox.add_fault("cut", nth=2)
     sandbox.add_fault("slow_body", nth=3)
@@ -154,7 +154,7 @@ def test_async_client(sandbox: Sandbox) -> None:
 
 
 def test_which_call_a_rule_applies_to(sandbox: Sandbox) -> None:
-    """A rule strikes the operation, the nth call and so often as it says, and counts what it meets."""
+    """A rule applies to its operation, to the nth call and up to its maximum, and counts matches."""
     sandbox.add_fault("status", of="list_contracts", nth=2)
     sandbox.add_fault("status", of="list_rewards_activity", times=1, status=502)
     ask = _asker(sandbox)
@@ -165,7 +165,7 @@ def test_which_call_a_rule_applies_to(sandbox: Sandbox) -> None:
 
 
 def test_probability_comes_from_the_seed() -> None:
-    """About as many calls fail as the probability says, and the same ones for the same seed."""
+    """The share of failing calls is near the probability, and the same calls fail with the same seed."""
 
     def failed_calls(seed: int) -> list[int]:
         sandbox = Sandbox(seed=seed)
@@ -180,7 +180,7 @@ def test_probability_comes_from_the_seed() -> None:
 
 
 def test_faults_are_seen_and_cleared(sandbox: Sandbox) -> None:
-    """While a rule is on every answer says so; cleared, none does; another sandbox has none."""
+    """While a rule exists, every response has a header. Without rules, and in other sandboxes, none has it."""
     sandbox.add_fault("status", of="simulate_refund")
     header = "workbench-fault"
     request = Request("GET", "/v1/payment-routes", headers={"api-key": sandbox.full_key})
@@ -194,7 +194,7 @@ def test_faults_are_seen_and_cleared(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("kind,error", [("refused", ConnectionRefusedError), ("lost", ConnectionAbortedError)])
 def test_handle_itself(sandbox: Sandbox, kind: str, error: type[Exception]) -> None:
-    """Whoever calls `handle` without any client gets Python's own errors of connections."""
+    """A direct call of `handle` raises Python's own connection errors."""
     sandbox.add_fault(kind)
 
     with pytest.raises(error):
@@ -220,7 +220,7 @@ def test_handle_itself(sandbox: Sandbox, kind: str, error: type[Exception]) -> N
     ids=lambda arguments: " ".join(map(str, arguments.values())),
 )
 def test_rule_that_makes_no_sense(sandbox: Sandbox, arguments: dict[str, Any]) -> None:
-    """A rule that could never strike, or strike at nothing known, is refused with what would be right."""
+    """A rule that could never apply is refused with the allowed values."""
     with pytest.raises(UsageError, match="must be"):
         sandbox.add_fault(**arguments)
 
@@ -231,7 +231,7 @@ def _asker(sandbox: Sandbox) -> Callable[[str], int]:
 
 
 def test_a_rule_for_some_arguments(client: httpx.Client, sandbox: Sandbox) -> None:
-    """A rule for a card and an amount counts those calls alone, and its response has the body that was given."""
+    """A rule for a card and an amount matches only those calls, and answers with the given body."""
     first, second = sandbox.guide()["cards"]["active"][:2]
     answer = {"statusCode": 503, "error": "Maintenance", "message": "back at noon", "until": "12:00"}
     sandbox.add_fault("status", matching={"card_id": first, "amount": 700}, nth=2, status=503, answer=answer)
@@ -245,7 +245,7 @@ def test_a_rule_for_some_arguments(client: httpx.Client, sandbox: Sandbox) -> No
 
 
 def test_a_rule_for_a_path_or_a_query(client: httpx.Client, sandbox: Sandbox) -> None:
-    """Ids of the path and values of the query are arguments as well."""
+    """A rule can match ids in the path and values in the query."""
     user, other = (one["id"] for one in sandbox.guide()["rewards_users"][:2])
     sandbox.add_fault("status", of="list_rewards_activity", matching={"user_id": user, "limit": 1}, status=500)
     sandbox.add_fault("status", of="update_user", matching={"userId": user}, status=502)
@@ -258,7 +258,7 @@ def test_a_rule_for_a_path_or_a_query(client: httpx.Client, sandbox: Sandbox) ->
 
 
 def test_the_request_log_shows_what_happened(client: httpx.Client, sandbox: Sandbox) -> None:
-    """That an application tried three times can be asserted: also what a fault kept from the service is there."""
+    """The request log shows an application's three attempts, including calls that a fault stopped."""
     sandbox.add_fault("status", times=1, status=503)
     sandbox.add_fault("lost", nth=2)
     statuses = [purchase(client, sandbox).status_code]
@@ -286,7 +286,7 @@ def test_the_request_log_shows_what_happened(client: httpx.Client, sandbox: Sand
 
 
 def test_private_values_of_the_log_are_shown_if_asked(client: httpx.Client, sandbox: Sandbox) -> None:
-    """Bodies and responses are masked, unless they are asked for; keys never appear."""
+    """Bodies and responses are masked unless revealed, and keys are never shown."""
     user = sandbox.guide()["users"]["approved"][0]
     client.patch(f"/issuing/users/{user}", json={"email": "canary@example.com"})
     (masked,), (whole,) = sandbox.requests(), sandbox.requests(reveal=True)

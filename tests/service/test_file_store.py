@@ -1,4 +1,4 @@
-"""A sandbox in a file: it survives kills and restarts, and several processes share it."""
+"""A sandbox in a file survives kills and restarts, and several processes share it."""
 
 import json
 import sqlite3
@@ -19,7 +19,7 @@ PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", 
 
 
 def purchase(sandbox: Sandbox) -> str:
-    """Authorize a purchase; give the transaction."""
+    """Authorize a purchase; return the transaction."""
     card = sandbox.guide()["cards"]["active"][0]
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     body = json.dumps({"cardId": card, **PURCHASE}).encode()
@@ -30,18 +30,18 @@ def purchase(sandbox: Sandbox) -> str:
 
 
 def query(path: Path, statement: str) -> list[tuple[Any, ...]]:
-    """Return what a statement finds in a sandbox's file."""
+    """Return the result of a statement on a sandbox's file."""
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(statement).fetchall()
 
 
 def everything(sandbox: Sandbox) -> Any:
-    """Return the state as JSON sees it."""
+    """Return the state as JSON values."""
     return json.loads(json.dumps(state_of(sandbox), default=str))
 
 
 def test_state_survives_a_restart(tmp_path: Path) -> None:
-    """What was written, the clock, snapshots and endpoints are there again, in the same order."""
+    """Records, clock, snapshots and endpoints survive a restart in the same order."""
     first = Sandbox(seed=7, behavior="observed", path=tmp_path / "s.db")
     purchase(first)
     first.clock.advance(hours=1)
@@ -61,7 +61,7 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"environment": "production"}, {"behavior": "observed"}], ids=str)
 def test_what_it_was_made_with_stays(tmp_path: Path, other: dict[str, Any]) -> None:
-    """A file is not opened with another seed, environment or behavior than it was made with."""
+    """A file is not opened with a seed, environment or behavior other than its own."""
     Sandbox(seed=1, path=tmp_path / "s.db").close()
 
     with pytest.raises(UnusableFile, match="cannot be changed"):
@@ -70,7 +70,7 @@ def test_what_it_was_made_with_stays(tmp_path: Path, other: dict[str, Any]) -> N
 
 
 def test_refused_request_writes_nothing(tmp_path: Path) -> None:
-    """A refused request, and a read, leave the file as it was."""
+    """A refused request and a read leave the file unchanged."""
     sandbox = Sandbox(path=tmp_path / "s.db")
     stored = "SELECT kind, id, data FROM value"
     before = query(tmp_path / "s.db", stored)
@@ -83,7 +83,7 @@ def test_refused_request_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_two_on_one_file_see_each_other(tmp_path: Path) -> None:
-    """Two sandboxes on one file answer with each other's writes, and never give one id twice."""
+    """Two sandboxes on one file see each other's writes, and never assign an id twice."""
     one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
     ids = [purchase(sandbox) for sandbox in (one, other, one, other)]
     other.clock.advance(seconds=5)
@@ -99,7 +99,7 @@ def test_two_on_one_file_see_each_other(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_many_purchases_and_a_reset(tmp_path: Path) -> None:
-    """After many purchases others that lag behind agree; the file gives back what was deleted."""
+    """After many purchases all sandboxes on the file agree, and a reset frees the space of deleted values."""
     one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
     for _ in range(600):
         one.clock.advance(seconds=1)
@@ -118,7 +118,7 @@ def test_many_purchases_and_a_reset(tmp_path: Path) -> None:
 
 
 def test_what_was_used_last_is_in_memory(tmp_path: Path) -> None:
-    """However much is stored, a store holds few values in memory, and reads the others from the file."""
+    """A store caches a limited number of values, and reads the others from the file."""
     store = FileStore(tmp_path / "s.db", recent=10)
     for start in range(0, 2_000, 20):
         with store:
@@ -135,7 +135,7 @@ def test_what_was_used_last_is_in_memory(tmp_path: Path) -> None:
 
 
 def test_fork_is_independent(tmp_path: Path) -> None:
-    """A fork has the state and shares nothing: neither the file, nor endpoints, nor later writes."""
+    """A fork has the state but shares no file, endpoint or later write."""
     sandbox = Sandbox(path=tmp_path / "s.db")
     sandbox.register_endpoint("http://127.0.0.1:9/")
     purchase(sandbox)
@@ -149,7 +149,7 @@ def test_fork_is_independent(tmp_path: Path) -> None:
 
 
 def test_faults_and_requests_are_kept(tmp_path: Path) -> None:
-    """Fault rules with their counts, and the last requests, are there for the next process, until they are removed."""
+    """The next process finds fault rules with their counts, and the last requests, until they are removed."""
     first = Sandbox(path=tmp_path / "s.db")
     first.add_fault("status", of="simulate_authorization", nth=2, status=503, matching={"amount": 100})
     first.reset()
@@ -174,7 +174,7 @@ def test_faults_and_requests_are_kept(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*damaged record is set aside")
 @pytest.mark.parametrize("kind,lost", [("event", 1), ("transaction", 2)], ids=str)
 def test_damaged_values_are_set_aside(tmp_path: Path, kind: str, lost: int) -> None:
-    """A damaged event, or those of a damaged transaction, are left out; all others can be read."""
+    """Damaged events, and the events of a damaged transaction, are skipped. All others can be read."""
     first = Sandbox(path=tmp_path / "s.db")
     purchase(first)
     purchase(first)

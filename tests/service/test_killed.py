@@ -1,4 +1,4 @@
-"""A sandbox in a file, served by two processes that are killed: what it answered is there, the rest once or not at all."""
+"""Two processes that serve a sandbox's file are killed: answered purchases exist once, the others at most once."""
 
 import random
 import sqlite3
@@ -16,7 +16,7 @@ KILLS_OF_A_FILE = 20
 
 
 def kill_two(path: Path, notes: Path, number: int, chance: random.Random) -> None:
-    """Let two served sandboxes, and at times a third one that is not, purchase; kill them as they start or at work."""
+    """Make purchases in two served sandboxes and sometimes a third, and kill them at the start or while they work."""
     before = notes.stat().st_size if notes.exists() else 0
     targets = (serve, serve, call) if number % 8 == 0 else (serve, serve)
     children = [
@@ -40,7 +40,7 @@ def kill_two(path: Path, notes: Path, number: int, chance: random.Random) -> Non
 
 
 def check(path: Path, notes: Path) -> tuple[int, int]:
-    """Compare the file with what was noted; return how many were answered, and how many were in flight."""
+    """Compare the file with the notes; return the numbers of answered purchases and of purchases in flight."""
     noted = [line.split() for line in notes.read_text().splitlines()]
     sent = {merchant for merchant, found in noted if found == "sent"}
     answered = {merchant: found for merchant, found in noted if found != "sent"}
@@ -72,9 +72,9 @@ def check(path: Path, notes: Path) -> tuple[int, int]:
     ],
 )
 def test_a_killed_sandbox(tmp_path: Path, kills: int, seed: int) -> None:
-    """What was answered is kept, and each purchase in flight is found or absent, with its money and its event.
+    """Answered purchases are stored. Each purchase in flight is stored with its hold and event, or not at all.
 
-    Twenty kills share a file: it is read whole at each start.
+    Twenty kills share a file, which each start reads completely.
     """
     chance = random.Random(seed)
     answered = in_flight = 0

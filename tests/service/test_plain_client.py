@@ -1,4 +1,4 @@
-"""A client written without this package goes all the way on a served, file-backed sandbox."""
+"""A client without this package completes all tasks on a served, file-backed sandbox."""
 
 import hashlib
 import hmac
@@ -39,7 +39,7 @@ PURCHASE = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery",
 
 
 class Hook:
-    """A webhook receiver of the standard library: it answers with a set status and keeps what it received."""
+    """A webhook receiver of the standard library, which answers with a set status and stores deliveries."""
 
     def __init__(self) -> None:
         self.came: Queue[tuple[dict[str, str], bytes]] = Queue()
@@ -54,14 +54,14 @@ class Hook:
                 hook.came.put(({name.lower(): value for name, value in self.headers.items()}, body))
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def take(self, count: int) -> list[Any]:
-        """Return the next deliveries, read."""
+        """Return the next deliveries, parsed."""
         return [json.loads(self.came.get(timeout=20)[1]) for _ in range(count)]
 
 
@@ -75,7 +75,7 @@ def hook() -> Iterator[Hook]:
 
 
 def test_all_twelve_operations(plain: Plain) -> None:
-    """Each operation does what the document says, as the other operations then show."""
+    """Each operation does what the document says, as later calls show."""
     guide, call = plain.guide, plain.call
     card, user = guide["cards"]["active"][0], guide["users"]["approved"][0]
 
@@ -153,7 +153,7 @@ def test_all_twelve_operations(plain: Plain) -> None:
 
 
 def test_webhook_round_trip(plain: Plain, hook: Hook) -> None:
-    """An endpoint is registered, gets what happens with a signature anybody can check, and gets it again until it takes it."""
+    """An endpoint gets signed events that anybody with the key can verify, and gets retries until it accepts them."""
     endpoint = plain.control("register_endpoint", endpoint_url=hook.url)
     user = plain.guide["users"]["approved"][0]
     plain.control("review", user_or_owner_id=user, status="locked")
@@ -180,7 +180,7 @@ def test_webhook_round_trip(plain: Plain, hook: Hook) -> None:
 
 
 def test_controls(plain: Plain) -> None:
-    """Snapshot, restore and reset, faults and requests: all by plain HTTP."""
+    """Snapshot, restore, reset, faults and requests work over plain HTTP."""
     card = plain.guide["cards"]["active"][0]
     before = plain.control("balance", card_id=card)
     plain.control("snapshot", name="before")

@@ -1,4 +1,4 @@
-"""Deliveries to receivers of another machine: which are handed over, once, and to what a client posts."""
+"""Deliveries to receivers on another machine: each is fetched once, and posted only to registered URLs."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ def fetch(relay: DeliveryRelay, *urls: str) -> list[dict[str, Any]]:
 
 
 def posted(relay: DeliveryRelay, url: str) -> tuple[threading.Thread, list[PostResult], int]:
-    """Post a delivery in a thread, wait until it can be fetched, and return its number, too."""
+    """Post a delivery in a thread, wait until it can be fetched, and return thread, results and number."""
     results: list[PostResult] = []
     thread = threading.Thread(target=lambda: results.append(relay.post(url, {"signature": "s"}, b"{}")))
     thread.start()

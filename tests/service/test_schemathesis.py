@@ -1,7 +1,7 @@
-"""Schemathesis, with all its checks, finds nothing on the twelve operations of the served sandbox.
+"""Schemathesis with all its checks reports no problem in the twelve operations of the served sandbox.
 
-Negative data and links between operations are part of it. 400, 404, 409 and 422 count as answers to a well-formed request
-that the state refuses.
+Negative data and links between operations are included. 400, 404, 409 and 422 are valid answers to a well-formed
+request that the state refuses.
 """
 
 import json
@@ -24,7 +24,7 @@ expected-statuses = ["2xx", 400, 404, 409, 422]
 
 
 def known_ids(sandbox: Sandbox) -> dict[str, list[str]]:
-    """Return ids that the sandbox knows, by the member they stand in."""
+    """Return the sandbox's ids by member name."""
     guide = sandbox.guide()
     transactions = [one["id"] for one in sandbox.records("transaction")]
     company = guide["companies"][0]
@@ -40,7 +40,7 @@ def known_ids(sandbox: Sandbox) -> dict[str, list[str]]:
 
 
 def run(tmp_path: Path, sandbox: Sandbox, *arguments: str, known: bool = True) -> str:
-    """Run schemathesis against the sandbox, served, with ids that the sandbox knows or as it comes; return its report."""
+    """Run schemathesis against the served sandbox, with or without the sandbox's ids; return its report."""
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG if known else "")
     hooks = {"SCHEMATHESIS_HOOKS": "tests.service.schema_hooks", "KNOWN_IDS": json.dumps(known_ids(sandbox))}
@@ -90,7 +90,7 @@ def test_finds_nothing(tmp_path: Path, phases: str, examples: int) -> None:
     ],
 )
 def test_finds_nothing_as_it_comes(tmp_path: Path, behavior: str, phases: str, examples: int) -> None:
-    """Without settings or known ids, no valid request is refused with 400, and each behavior fits the document it serves."""
+    """Without settings or known ids, no valid request is refused with 400, and each behavior matches its document."""
     sandbox = Sandbox(behavior=behavior)
     options = ["--phases", phases, "--max-examples", str(examples), "--generation-deterministic"]
     report = run(tmp_path, sandbox, *options, known=False)

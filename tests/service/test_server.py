@@ -1,4 +1,4 @@
-"""The service over HTTP refuses what it should, in the documented shape, and never falls over."""
+"""The HTTP server refuses invalid requests in the documented format, and continues to work."""
 
 import asyncio
 import inspect
@@ -92,7 +92,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plain]:
 
 @each("case", REFUSED.values(), ids=REFUSED)
 def test_refused_in_the_documented_shape(door: Plain, case: tuple[int, str, str, Any, dict[str, str]]) -> None:
-    """A wrong request gets its status and the documented error body; the next one is answered."""
+    """A wrong request gets its status and the documented error body, and the next request is answered."""
     expected, method, path, body, headers = case
     status, said, found = door.send(method, path, body, headers)
 
@@ -106,7 +106,7 @@ def test_refused_in_the_documented_shape(door: Plain, case: tuple[int, str, str,
 
 
 def test_key_of_another_role_controls_nothing(door: Plain) -> None:
-    """A key that may not do everything does not reach the controls."""
+    """A key with limited roles cannot use the controls."""
     limited = door.guide["api_keys"]["read only"]
     status, said, _ = door.send("POST", "/_sandbox/reset", {}, {"Api-Key": limited})
     unknown, also_said, _ = door.send("POST", "/_sandbox/reset", {}, {"Api-Key": "a key of nobody"})
@@ -118,14 +118,14 @@ def test_key_of_another_role_controls_nothing(door: Plain) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["api-key", "API-KEY", "aPi-KeY"])
 def test_header_names_in_any_case(plain: Plain, name: str) -> None:
-    """The key is read whatever the casing of its header's name."""
+    """The key header is accepted in any letter case."""
     key, plain.key = plain.key, None
 
     assert plain.send("GET", CONTRACTS, headers={name: key or ""})[0] == 200
 
 
 def test_another_host_is_named(door: Plain) -> None:
-    """A refused host name is repeated, with the option that allows it; control characters of it are not."""
+    """A refused host name is quoted without control characters, with the option that allows it."""
     _, said, _ = door.send("GET", CONTRACTS, headers={"Host": "sandbox.example:80"})
     _, odd, _ = door.send("GET", CONTRACTS, headers={"Host": "a\xad\x85b"})
 
@@ -135,7 +135,7 @@ def test_another_host_is_named(door: Plain) -> None:
 
 @pytest.mark.parametrize("host", ["10.1.2.3:8080", "sandbox.example", "[fe80::1]"])
 def test_health_answers_to_any_host(door: Plain, host: str) -> None:
-    """A kubelet or a load balancer sends the address; nothing but the health path answers to it."""
+    """The health path answers to any host name, as load balancers need. No other path does."""
     assert door.send("GET", "/_sandbox/health", headers={"Host": host})[:2] == (200, {"status": "ok"})
     for path in ("/_sandbox/guide", "/_sandbox/health/", "/_sandbox//health", "/openapi.json", CONTRACTS):
         assert door.send("GET", path, headers={"Host": host})[0] == 421
@@ -146,7 +146,7 @@ READ = ("/_sandbox/health", "/_sandbox/openapi.json", "/_sandbox/guide", "/opena
 
 @pytest.mark.parametrize("path", READ)
 def test_what_is_read_answers_head(door: Plain, path: str) -> None:
-    """HEAD has the headers of GET and no body; another method is a 405 that says which are allowed."""
+    """HEAD returns the headers of GET without a body. Other methods get 405 with the allowed methods."""
     status, body, headers = door.send_raw("HEAD", path)
     _, content, of_get = door.send_raw("GET", path)
     refused_status, _, of_refusal = door.send("PUT", path)
@@ -161,7 +161,7 @@ def test_what_is_read_answers_head(door: Plain, path: str) -> None:
 @pytest.mark.parametrize("forwarded", [False, True])
 @pytest.mark.parametrize("prefix", ["/team", "/a/b", "team", "//evil.example", "/a?b", "/", ""])
 def test_addresses_follow_the_caller(forwarded: bool, prefix: str) -> None:
-    """The guide names the host of the request, documents a path; a proxy's headers count only if that was asked for."""
+    """Guide and documents use the request's host. A proxy's headers count only with `forwarded`."""
     sandbox = Sandbox(api_key="a-key-of-sixteen")
     app = internals(sandbox).http_app("http://127.0.0.1:1", forwarded=forwarded)
     sent = {"host": "sandbox.example", "x-forwarded-prefix": prefix, "x-forwarded-proto": "https"}
@@ -182,7 +182,7 @@ def test_addresses_follow_the_caller(forwarded: bool, prefix: str) -> None:
 
 @pytest.mark.slow
 def test_guide_needs_no_key_here(plain: Plain) -> None:
-    """The guide is given to whoever asks on this machine, and leads to this very address."""
+    """On this machine the guide needs no key, and contains the URL that was called."""
     plain.key = None
     status, guide, _ = plain.send("GET", "/_sandbox/guide")
 
@@ -191,7 +191,7 @@ def test_guide_needs_no_key_here(plain: Plain) -> None:
 
 
 def test_the_document_is_a_page(door: Plain) -> None:
-    """It has each operation with its fields, errors and a command, and fetches nothing."""
+    """The page shows each operation with its fields, errors and a command, and loads nothing else."""
     status, page, headers = door.send_raw("GET", "/docs/")
     text = page.decode()
     _, described, _ = door.send("GET", "/openapi.json")
@@ -208,7 +208,7 @@ def test_the_document_is_a_page(door: Plain) -> None:
 
 
 def test_openapi_document(door: Plain) -> None:
-    """The description that is served is the one that is found valid elsewhere, and names this address."""
+    """The served OpenAPI document equals the generated one, with this server's address."""
     status, described, _ = door.send("GET", "/openapi.json")
 
     expected = document(server="/v1", more=ROWS.values(), settings=settings("documented"))
@@ -221,7 +221,7 @@ def test_openapi_document(door: Plain) -> None:
 
 @pytest.mark.slow
 def test_openapi_document_of_the_controls(door: Plain) -> None:
-    """It has each control with its name and arguments in Python, and what it does not allow is refused."""
+    """The document has each control with its Python name and arguments, and the server enforces its types."""
     embedded = Sandbox()
     from openapi_spec_validator import OpenAPIV31SpecValidator
 
@@ -253,7 +253,7 @@ def _body_schema(operation: dict[str, Any]) -> str:
 
 @pytest.mark.slow
 def test_settle_route_is_marked(plain: Plain) -> None:
-    """The call that settles is not in the document, and its response says that it is assumed."""
+    """Settling is not in the document, and its response is marked as assumed."""
     card = plain.guide["cards"]["active"][0]
     purchase = {"cardId": card, "amount": 500, "currency": "USD", "merchantName": "x", "merchantCategoryCode": "5411"}
     held = plain.call("POST", "/simulate/transactions/authorize", purchase)
@@ -267,7 +267,7 @@ def test_settle_route_is_marked(plain: Plain) -> None:
 
 @pytest.mark.slow
 def test_slow_client_disturbs_nobody(plain: Plain) -> None:
-    """While some connections say nothing and others half a request, requests are answered."""
+    """Requests are answered while other connections are silent or send half a request."""
     parts = urlsplit(plain.url)
     idle = [socket.create_connection((parts.hostname, parts.port)) for _ in range(50)]
     for one in idle[::2]:
@@ -280,7 +280,7 @@ def test_slow_client_disturbs_nobody(plain: Plain) -> None:
 
 
 def test_smuggled_request(door: Plain) -> None:
-    """A request with two lengths, or a length and chunks, is refused."""
+    """A request with two lengths, or with a length and chunks, is refused."""
     parts = urlsplit(door.url)
     for headers in (b"content-length: 3\r\ncontent-length: 5", b"content-length: 3\r\ntransfer-encoding: chunked"):
         with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
@@ -293,7 +293,7 @@ def test_smuggled_request(door: Plain) -> None:
 
 @pytest.mark.slow
 def test_session_on_a_served_sandbox(url: str) -> None:
-    """`connect(url)` gives a session whose sandbox is controlled by the same methods, and whose inbox has its events."""
+    """`connect(url)` opens a session with the same controls, and its inbox receives the sandbox's events."""
     import workbench as wb
 
     with wb.connect(url) as api:
@@ -319,7 +319,7 @@ def test_session_on_a_served_sandbox(url: str) -> None:
 
 @pytest.mark.slow
 def test_no_control_of_a_real_service(tmp_path: Path) -> None:
-    """A service that is not a sandbox is recognized, and nothing is sent to unexpected places."""
+    """A service that is not a sandbox is recognized, and nothing is sent to unexpected paths."""
     import http.server
     import threading
 
@@ -343,7 +343,7 @@ def test_no_control_of_a_real_service(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_real_service_is_not_connected_to_by_its_url(status: int) -> None:
-    """An answer in the documented error form says what was found, and which ways lead to a service, a sandbox and a class."""
+    """The error says what answered at the URL, and how to connect to a service or a sandbox."""
     import workbench as wb
 
     with (
@@ -355,13 +355,13 @@ def test_a_real_service_is_not_connected_to_by_its_url(status: int) -> None:
     assert f'127.0.0.1 answered {status} "No such route" for /_sandbox/guide.' in str(caught.value)
     assert all(
         way in str(caught.value)
-        for way in ("a profile", "wb.Client(base_url=…", "api_key=FULL_KEY", "its complete URL")
+        for way in ("with a profile", "wb.Client(base_url=…", "api_key=FULL_KEY", "its complete URL")
     )
 
 
 @pytest.mark.slow
 def test_a_key_opens_a_published_sandbox() -> None:
-    """A sandbox that is reached by a name of this machine, and asks for its key, is connected to with it."""
+    """A sandbox behind a published port is opened with its key."""
     import workbench as wb
 
     sandbox = Sandbox(api_key="a-key-that-was-given")
@@ -378,7 +378,7 @@ def test_a_key_opens_a_published_sandbox() -> None:
 
 @pytest.mark.slow
 def test_another_sandbox_on_the_same_port(tmp_path: Path) -> None:
-    """A control notices when another sandbox answers than the one it was connected to."""
+    """A control notices that another sandbox now answers at the URL."""
     import workbench as wb
     from workbench.sandbox.remote import RemoteSandbox
 
@@ -392,7 +392,7 @@ def test_another_sandbox_on_the_same_port(tmp_path: Path) -> None:
 
 
 def test_introduction_says_what_matters(sandbox: Sandbox) -> None:
-    """What is printed names the base URL, every key with what it may do, and what the sandbox is not."""
+    """The introduction shows the base URL, every key with its permissions, and a warning about the addresses."""
     said = "\n".join(introduction(sandbox, "http://127.0.0.1:1"))
 
     assert "http://127.0.0.1:1/v1" in said
@@ -402,7 +402,7 @@ def test_introduction_says_what_matters(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 def test_served_until_interrupted(tmp_path: Path) -> None:
-    """The command answers, prints keys and limits, and ends at Ctrl-C."""
+    """The command serves, prints keys and limits, and ends at Ctrl-C."""
     process = subprocess.Popen(
         [sys.executable, "-m", "workbench", "sandbox", "serve", "--db", tmp_path / "sandbox.db"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -431,7 +431,7 @@ def test_served_until_interrupted(tmp_path: Path) -> None:
     ],
 )
 def test_the_command_ends_at_sigterm_at_any_moment(command: tuple[str, ...], count: int) -> None:
-    """SIGTERM ends it within 3 s, whenever it comes after it said that it is ready: 0 to 50 ms later."""
+    """SIGTERM ends the command within 3 s, 0 to 50 ms after it is ready."""
     took = []
     for i in range(count):
         words = [sys.executable, "-m", "workbench", *command]
@@ -452,7 +452,7 @@ def test_the_command_ends_at_sigterm_at_any_moment(command: tuple[str, ...], cou
 
 @pytest.mark.slow
 def test_the_command_serves_others_with_tls(tmp_path: Path) -> None:
-    """On every address it needs a name; keys are random, and the certificate's fingerprint is printed."""
+    """On every address the command needs a host name, uses random keys, and prints the certificate's fingerprint."""
     command = [sys.executable, "-m", "workbench", "sandbox", "serve", "--host", "0.0.0.0", "--db", tmp_path / "s.db"]
     nameless = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     command += ["--host-name", "localhost", "--self-signed"]
@@ -471,7 +471,7 @@ def test_the_command_serves_others_with_tls(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_refuses_a_port_that_is_taken(tmp_path: Path) -> None:
-    """`sandbox serve --port N` names the port and ends; it never takes another one in silence."""
+    """`sandbox serve --port N` names a port in use and ends; it never takes another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         command = [sys.executable, "-m", "workbench", "sandbox", "serve", "--port", port]
@@ -484,7 +484,7 @@ def test_the_command_refuses_a_port_that_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_port_that_is_taken(sandbox: Sandbox, url: str) -> None:
-    """A second sandbox on the same port is refused, with the port's number."""
+    """A second sandbox on the same port is refused with the port's number."""
     port = urlsplit(url).port or 0
 
     with pytest.raises(PortTaken, match=f"Port {port} "), Sandbox().serve(port=port):

@@ -1,4 +1,4 @@
-"""The event loop of a served sandbox waits for nothing: not for a name, a file, or the rewriting of a large one."""
+"""The event loop of a served sandbox is never blocked by a name lookup, a busy file, or a large write."""
 
 import sqlite3
 import threading
@@ -20,9 +20,9 @@ CONTRACTS = "/v1/issuing/tenants/contracts"
 
 @contextmanager
 def asking_without_a_pause(url: str, waits: list[float]) -> Iterator[None]:
-    """Ask the server for something that needs no state, all the time; note the processor time until each answer, in seconds.
+    """Request a stateless path continuously, and note the processor time until each answer in seconds.
 
-    The clock runs while the server or this client works, and so not while other programs have the processor.
+    Processor time of other programs does not count.
     """
     done = threading.Event()
 
@@ -43,7 +43,7 @@ def asking_without_a_pause(url: str, waits: list[float]) -> Iterator[None]:
 
 
 def test_a_slow_look_up_of_a_name_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the name of an endpoint is looked up, other requests are answered."""
+    """Requests are answered while an endpoint's host name is looked up."""
     looking, found = threading.Event(), threading.Event()
 
     def slowly(host: str, port: int) -> list[str]:
@@ -78,7 +78,7 @@ def test_a_slow_look_up_of_a_name_holds_nobody_up(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_file_that_is_held_holds_up_its_own_requests_alone(tmp_path: Path) -> None:
-    """While another program holds the file, what needs no state is answered; what does is answered afterwards."""
+    """While another program holds the file, stateless requests are answered, and the others wait."""
     sandbox = Sandbox(path=tmp_path / "s.db")
     key = {"api-key": sandbox.full_key}
     with sandbox.serve() as url, closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as holder:
@@ -105,7 +105,7 @@ def test_a_file_that_is_held_holds_up_its_own_requests_alone(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [20_000, pytest.param(100_000, marks=pytest.mark.soak)])
 def test_no_row_of_the_file_holds_the_state(tmp_path: Path, rows: int) -> None:
-    """Each row of the file holds one value, whatever was written at once, and another process reads the same state."""
+    """Each row of the file contains one value, also after large writes, and another process reads the same state."""
     store = open_store(tmp_path / "s.db")
     with store:
         for i in range(rows):
@@ -118,7 +118,7 @@ def test_no_row_of_the_file_holds_the_state(tmp_path: Path, rows: int) -> None:
     with again:
         found = again.copy()
 
-    assert count == 2 * rows + 1  # `count` is the number of changes
+    assert count == 2 * rows + 1  # the last row counts the changes
     assert largest < 100
     assert found == store.copy()
     assert [key for key, _ in again.items("row")] == [str(i) for i in range(rows)]
@@ -129,7 +129,7 @@ def test_no_row_of_the_file_holds_the_state(tmp_path: Path, rows: int) -> None:
 
 @pytest.mark.slow
 def test_a_large_write_stalls_nothing(tmp_path: Path) -> None:
-    """While 100,000 rows are written, and saved in a snapshot, the longest wait for an answer is short."""
+    """While 100,000 rows are written and saved in a snapshot, every answer arrives quickly."""
     sandbox = Sandbox(path=tmp_path / "s.db")
     store = internals(sandbox).engine.store
     waits: list[float] = []

@@ -1,4 +1,4 @@
-"""Ten sessions with ten tenants' keys on one served sandbox, at once: each sees its own, and nothing else, in every interface."""
+"""Ten concurrent sessions with the keys of ten tenants on one sandbox: every interface shows each only its own data."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ KINDS = ("user", "card", "contract", "transaction")
 
 @attrs.frozen
 class Own:
-    """A session, and the ids that are its tenant's: what it was given, and what it made."""
+    """A session and its tenant's ids, both seeded and created."""
 
     name: str
     api: wb.Session
@@ -31,7 +31,7 @@ class Own:
 
 @pytest.fixture(scope="module")
 def owns() -> Iterator[list[Own]]:
-    """Yield ten sessions that each made something, all at the same time."""
+    """Yield ten sessions that created records at the same time."""
     with ExitStack() as stack:
         sandbox = wb.Sandbox()
         stack.callback(sandbox.close)
@@ -45,7 +45,7 @@ def owns() -> Iterator[list[Own]]:
 
 
 def live(name: str, api: wb.Session, together: threading.Barrier) -> Own:
-    """Call, control and receive as a tenant, with the others doing the same."""
+    """Call operations and controls and receive events as one tenant, concurrently with the others."""
     guide = api.sandbox.guide()
     card, user = guide["cards"]["active"][0], guide["users"]["approved"][0]
     together.wait(30)
@@ -61,16 +61,16 @@ def live(name: str, api: wb.Session, together: threading.Barrier) -> Own:
 
 
 def panel_rows(api: wb.Session, tab: str) -> str:
-    """Return what a list of the panel has, and opens to."""
+    """Return the rows and details of a panel's list."""
     panel = browse(api)
     listing = panel.open(tab)
     opened = [panel.show(tab, key) for key in listing.data.ids[:5]]
     panel.close()
-    return repr(listing.data.rows) + repr(opened)
+    return repr([*map(list, listing.data.cells)]) + repr(opened)
 
 
 def terminal(*words: str) -> Callable[[Own, Any], str]:
-    """Return what a command prints for a tenant."""
+    """Return the output of a command for a tenant."""
 
     def printed(own: Own, capsys: Any) -> str:
         assert main([*words, "--url", internals(own.api.sandbox).url, "--tenant", own.name, "-o", "json"]) == 0
@@ -100,7 +100,7 @@ FACES: dict[str, Callable[[Own, Any], str]] = {
 def test_each_tenant_sees_its_own_and_nothing_else(
     owns: list[Own], face: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its own ids are there, and no id of the nine others."""
+    """A tenant's own ids are shown, and no id of the nine others."""
     for own in owns:
         text = FACES[face](own, capsys)
         others = set().union(*(other.ids for other in owns if other is not own))
@@ -110,7 +110,7 @@ def test_each_tenant_sees_its_own_and_nothing_else(
 
 
 def test_each_tenant_received_what_it_caused(owns: list[Own]) -> None:
-    """Five purchases of three events, and a new user; in order, and none of another's."""
+    """Each tenant receives its five purchases of three events and its new user, in order, and no other events."""
     for own in owns:
         kinds = [event.kind for event in own.api.inbox.events()]
 

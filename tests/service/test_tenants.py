@@ -1,4 +1,4 @@
-"""Tenants of one sandbox: a session sees what its key's tenant has, and nothing else."""
+"""Tenants of one sandbox: a session sees only the records of its key's tenant."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ Connect = Callable[..., wb.Session]
 
 @pytest.fixture(params=["embedded", "served"])
 def connect(request: pytest.FixtureRequest, tmp_path: Path, url: str) -> Iterator[Connect]:
-    """Yield a function that connects to one sandbox, in process or over HTTP, with the key of a tenant."""
+    """Yield a function that connects to one sandbox, in process or over HTTP, with a tenant's key."""
     opened: list[wb.Session] = []
 
     def made(**settings: Any) -> wb.Session:
@@ -49,7 +49,7 @@ def seen(api: wb.Session) -> set[str]:
 
 @pytest.mark.parametrize("by", ["key", "name"])
 def test_session_receives_the_events_of_its_tenant_alone(connect: Connect, by: str) -> None:
-    """With the key of another tenant, a session receives that tenant's events, and none of the first tenant's."""
+    """With another tenant's key a session receives that tenant's events, and none of the first tenant's."""
     one = connect(tenant="primary")
     keys = one.sandbox.guide()["api_keys"]
     other = connect(**({"api_key": keys["provider-managed"]} if by == "key" else {"tenant": "provider-managed"}))
@@ -61,7 +61,7 @@ def test_session_receives_the_events_of_its_tenant_alone(connect: Connect, by: s
 
 
 def test_guide_of_a_session_lists_its_tenant(connect: Connect) -> None:
-    """The examples of a session are records that its key may use."""
+    """The examples in a session's guide are records that its key may use."""
     one, other = connect(), connect(tenant="company team")
 
     assert one.sandbox.guide()["cards"]["active"] != other.sandbox.guide()["cards"]["active"]
@@ -73,7 +73,7 @@ def test_guide_of_a_session_lists_its_tenant(connect: Connect) -> None:
 
 
 def test_controls_of_a_session_act_on_its_tenant_alone(connect: Connect) -> None:
-    """A tenant's session finds no record of another tenant; the operator, with the full key, finds each."""
+    """A tenant's session cannot access other tenants' records. The full key can."""
     operator, tenant = connect(), connect(tenant="company team")
     theirs = operator.sandbox.guide()
     held = purchase(operator)
@@ -102,7 +102,7 @@ def test_controls_of_a_session_act_on_its_tenant_alone(connect: Connect) -> None
 
 
 def test_tenants_are_listed(connect: Connect) -> None:
-    """Each tenant has its kind and its keys."""
+    """Each tenant is listed with its kind and its keys."""
     tenants = {tenant.name: tenant for tenant in connect().sandbox.tenants()}
 
     assert list(tenants) == ["primary", "provider-managed", "company team", "no corporate cards"]
@@ -113,7 +113,7 @@ def test_tenants_are_listed(connect: Connect) -> None:
 
 
 def test_tenant_is_made(connect: Connect) -> None:
-    """A new tenant has a key of its name, users, cards and contracts; a name is used once."""
+    """A new tenant has a key with its name, users, cards and contracts. A name is used only once."""
     one = connect()
     made = one.sandbox.create.tenant("acme", management="provider")
     acme = connect(tenant="acme")
@@ -130,7 +130,7 @@ def test_tenant_is_made(connect: Connect) -> None:
 
 
 def test_key_with_chosen_roles_is_made(connect: Connect) -> None:
-    """A new key may do what its roles say, in its tenant."""
+    """A new key has the permissions of its roles, in its tenant."""
     one = connect()
     made = one.sandbox.create.key("reporting", "provider-managed", roles="contractsAndSignatures:read")
     reader = connect(api_key=made.api_key)

@@ -228,9 +228,9 @@ def mutated(seed: int) -> Iterator[bytes]:
 BATCH = 32
 
 
-def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None, reveal: Any = ()) -> pd.DataFrame:
+def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None) -> pd.DataFrame:
     """Return the frame of pages from their bodies; `attrs["routes"]` counts the pages that took each route."""
-    reader = PageReader(names or {}, reveal)
+    reader = PageReader(names or {})
     routes = {"fast": 0, "exact": 0}
     tables: list[Table] = []
     done = 0
@@ -240,7 +240,7 @@ def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None, rev
             routes["fast" if part.fast else "exact"] += 1
             tables.append(part.table if users is None else with_user(part.table, users[number]))
         done += len(batch)
-    tables = tables or [arrow_table(reader.layout, [], reader.shown)]
-    frame = table_frame(reader.layout, tables, reader.shown)
+    tables = tables or [arrow_table(reader.layout, [], ())]
+    frame = table_frame(reader.layout, tables, ())
     frame.attrs["routes"] = routes
     return frame

@@ -355,12 +355,10 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
         for one in listed:
             assert isinstance(to_frame(one), pd.DataFrame)
         frame = to_frame(guide)
-        users = wb.rewards.fetch(api, {"approved": guide["users"]["approved"][:2]}, progress=False).users
 
     assert set(frame["kind"]) >= {"cards", "users", "rewards_users", "contracts"}
     assert frame[frame["kind"] == "cards"]["status"].value_counts()["active"] == len(guide["cards"]["active"])
     assert not any(key in frame.to_csv() for key in guide["api_keys"].values())
-    assert users == tuple(guide["users"]["approved"][:2])
 
 
 @pytest.mark.parametrize(

@@ -161,13 +161,12 @@ def test_a_new_member_leaves_the_fast_route_fast() -> None:
     assert frame.attrs["routes"] == {"fast": 10, "exact": 0}
     assert frame.attrs["unknown"] == {"tier": 50}
     assert set(frame["extra"]) == {'{"tier":"•••"}'}
-    assert set(rewards_from_pages(bodies, reveal={"extra"})["extra"]) == {'{"tier":"gold"}'}
 
 
-@pytest.mark.parametrize("reveal", [[], ["extra"]], ids=["fast", "exact"])
-def test_a_new_member_of_the_page_is_noted(reveal: list[str]) -> None:
+@pytest.mark.parametrize("total", [b"5", b"[5]"], ids=["fast", "exact"])
+def test_a_new_member_of_the_page_is_noted(total: bytes) -> None:
     """Members of a page beside its items are left out, and a note names those with a value."""
-    frame = rewards_from_pages([b'{"items":[],"total":5,"next":null}', b'{"items":[]}'], reveal=reveal)
+    frame = rewards_from_pages([b'{"items":[],"total":' + total + b',"next":null}', b'{"items":[]}'])
 
     assert frame.attrs["notes"] == ["The page member total is not in the interface document (1 pages); it is left out."]
 

@@ -1,4 +1,4 @@
-"""Commands as a user runs them: in this process with its streams caught, in a pipe, or in a pseudo-terminal."""
+"""Run commands as a user does: in this process with captured streams, in a pipe, or in a pseudo-terminal."""
 
 import os
 import re
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @attrs.frozen
 class Ended:
-    """How a command ended: code, stdout, stderr."""
+    """Exit code, stdout and stderr of a command."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Ended:
 
 @pytest.fixture(autouse=True, scope="session")
 def interruptible() -> None:
-    """Let children be interrupted also if the tests' own parent ignores signals, as a shell's `&` and `nohup` do."""
+    """Let child processes be interrupted even if the parent of the tests ignores signals, as `&` and `nohup` do."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
@@ -35,7 +35,7 @@ def interruptible() -> None:
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory, monkeypatch) -> Path:
-    """A state folder of the test's own, and nothing of the developer's environment."""
+    """Use a separate state folder, without the developer's environment variables."""
     folder = tmp_path_factory.mktemp("state")
     for name in [name for name in os.environ if name.startswith("WORKBENCH_") or name in {"COLUMNS", "NO_COLOR"}]:
         monkeypatch.delenv(name)
@@ -62,13 +62,13 @@ def wb(capsys) -> Callable[..., Ended]:
 
 
 _OF_PYTHON = (("course",), ("test",), ("docs",))
-"""Commands that show Python because it is what they are about."""
+"""Commands whose output is Python code."""
 CALL = re.compile(r"(?<![\w.-])(?:(?:api|wb|sandbox|run|plan|journal)\.)?(?:[a-z_]\w*\.)*[a-z_]+\((?:\w+=|\)|[\"{]|…)")
 
 
 @pytest.fixture
 def piped() -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """Run a command line in a process of its own, all its streams pipes."""
+    """Run a command line in a separate process whose streams are pipes."""
 
     def run(*tokens: str, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

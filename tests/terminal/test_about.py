@@ -1,4 +1,4 @@
-"""Assumptions, the doctor, completion, sequences and controls at a prompt."""
+"""Commands for assumptions, the installation check, completion, sequences and controls."""
 
 import json
 import shlex
@@ -14,7 +14,7 @@ from workbench.terminal.application import completion_script
 
 
 def test_every_assumption_is_listed(wb):
-    """`assumptions` lists all of them, and can be filtered."""
+    """`docs assumptions` lists all assumptions and can filter them."""
     rows = json.loads(wb("docs", "assumptions", "-o", "json").out)
 
     assert [row["id"] for row in rows] == [one.id for one in assumptions()]
@@ -26,7 +26,7 @@ def test_every_assumption_is_listed(wb):
 
 
 def test_doctor(wb, own_state):
-    """`doctor` names what is there and where the state is, and changes nothing."""
+    """`profiles check` lists the installed parts and the state folder, and changes nothing."""
     ended = wb("profiles", "check")
 
     assert str(own_state) in ended.out
@@ -35,7 +35,7 @@ def test_doctor(wb, own_state):
 
 
 def test_doctor_names_a_damaged_sandbox(wb, own_state):
-    """A sandbox file that cannot be used is named, and left as it is."""
+    """An unusable sandbox file is named and left unchanged."""
     (own_state / "sandbox.db").write_bytes(b"not a database" * 100)
     ended = wb("profiles", "check")
 
@@ -54,7 +54,7 @@ def bash_script(tmp_path_factory):
 
 
 def completed(script, *words: str) -> set[str]:
-    """Return what bash completes the last word to."""
+    """Return the completions that bash offers for the last word."""
     asked = (
         f'workbench() {{ {sys.executable} -m workbench "$@"; }}; source {script}\n'
         f"COMP_WORDS=(workbench {' '.join(shlex.quote(word) for word in words)}); COMP_CWORD={len(words)}; _workbench\n"
@@ -80,12 +80,15 @@ def completed(script, *words: str) -> set[str]:
     ids=["command", "control", "option", "choices", "true or false", "format", "operation", "no sandbox"],
 )
 def test_completion_in_bash(bash_script, words, expected):
-    """Commands, options and choices are completed; without a sandbox of the user there are no ids, and none is made."""
+    """Commands, options and choices are completed.
+
+    Without a stored sandbox no ids are offered, and no sandbox is created.
+    """
     assert completed(bash_script, *words) == expected
 
 
 def test_sequences(wb, tmp_path):
-    """Sequences are listed, shown as files, checked and run; what goes otherwise ends with 5."""
+    """Sequences are listed, shown as files, checked and run. A run that does not meet its expectations ends with 5."""
     names = [row["name"] for row in json.loads(wb("sequences", "list", "-o", "json").out)]
     assert "refund-full" in names
     text = wb("sequences", "show", "refund-full").out
@@ -99,7 +102,7 @@ def test_sequences(wb, tmp_path):
 
 
 def test_a_wrong_sequence_file(wb, tmp_path):
-    """Every problem of a file is reported, and nothing is run."""
+    """Every problem of a file is reported, and no sequence is run."""
     (tmp_path / "bad.toml").write_text('[[step]]\nname = "x"\ndo = "buy_house"\n')
 
     assert wb("sequences", "check", str(tmp_path / "bad.toml")).code == 2
@@ -109,7 +112,7 @@ def test_a_wrong_sequence_file(wb, tmp_path):
 
 
 def test_a_balance_reads_as_money(wb):
-    """A balance is money for people and cents for programs."""
+    """A balance is shown as dollars to people and as cents to programs."""
     card = json.loads(wb("sandbox", "guide", "-o", "json").out)["cards"]["active"][0]
 
     assert "25,000.00 USD" in wb("sandbox", "balance", card).out
@@ -123,17 +126,17 @@ def test_a_balance_reads_as_money(wb):
     ids=["missing", "no number", "no whole number", "no object", "no flag"],
 )  # fmt: skip
 def test_a_control_with_wrong_arguments(wb, tokens):
-    """A control's arguments are exact; a slip ends with 2."""
+    """A control with invalid arguments ends with 2."""
     assert wb(*tokens).code == 2
 
 
 def test_a_control_that_is_refused(wb):
-    """A control that the state does not allow ends with 3."""
+    """A control that the record's state does not allow ends with 3."""
     assert wb("sandbox", "settle", "3f2a0b1c-0000-4000-8000-000000000000").code == 3
 
 
 def test_keys_of_controls_come_from_the_environment(wb, monkeypatch):
-    """A signing key is taken from its variable, and there is no option for it."""
+    """A signing key is read from its environment variable and has no option."""
     assert "signing-key" not in wb("sandbox", "register-endpoint", "--help").out
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "canary-of-a-key")
     ended = wb("sandbox", "register-endpoint", "http://127.0.0.1:9/hooks", "--fresh")

@@ -1,4 +1,4 @@
-"""Many calls at a prompt: rewards of any size, rows sent once each, runs that go on."""
+"""Commands that send or read many records: reads of rewards, and bulk runs that can be resumed."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def rows(path, *changes: dict[str, str]):
 
 
 def test_rewards_of_users(wb, guide):
-    """Rewards are read whole, in wire names for programs, and summed exactly."""
+    """All rewards are read, printed with wire names for programs, and summed exactly."""
     one, other = (user["id"] for user in guide["rewards_users"][:2])
     ended = wb("rewards", "read", one, "-o", "ndjson")
     items = [loads(line.encode()) for line in ended.out.splitlines()]
@@ -45,7 +45,7 @@ def test_rewards_of_users(wb, guide):
 
 @pytest.mark.slow
 def test_beyond_the_offset_each_type_is_read(wb, guide):
-    """A user with more rows than the offset reaches is read by type, and a note says so."""
+    """If a user has more rows than the largest offset reaches, each type is read separately, and a note says so."""
     far = next(user["id"] for user in guide["rewards_users"] if user["beyond_paging"])
     ended = wb("rewards", "read", far, "-o", "csv", "--fields", "id")
 
@@ -55,7 +55,7 @@ def test_beyond_the_offset_each_type_is_read(wb, guide):
 
 
 def test_rewards_are_saved(wb, guide, tmp_path):
-    """A file of rewards is written whole, and never over another."""
+    """A file of rewards is written completely, and does not overwrite an existing file."""
     user = guide["rewards_users"][0]["id"]
     path = tmp_path / "rewards.csv"
 
@@ -68,12 +68,12 @@ def test_rewards_are_saved(wb, guide, tmp_path):
     "tokens", [["rewards"], ["rewards", "nobody"], ["rewards", "3f2a0b1c-0000-4000-8000-000000000000", "--type", "x"]]
 )
 def test_wrong_questions(wb, tokens):
-    """A question that cannot be asked ends with 2."""
+    """Missing and invalid arguments end with 2."""
     assert wb(*tokens).code == 2
 
 
 def test_rows_are_sent_once_each(wb, tmp_path):
-    """Each row is sent, and the events say so."""
+    """Each row is sent once, as the events show."""
     path = rows(
         tmp_path / "people.csv", *({"external_id": f"bulk-{n}", "email": f"a{n}@example.com"} for n in range(5))
     )
@@ -86,7 +86,7 @@ def test_rows_are_sent_once_each(wb, tmp_path):
 
 
 def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
-    """One wrong row stops all of them, named by row and column."""
+    """A single invalid row stops the run. The error names its row and column."""
     path = rows(tmp_path / "people.csv", {"external_id": "a"}, {"external_id": "b", "email": "nobody"})
     ended = wb("bulk", "run", "create_user_application", path)
 
@@ -96,7 +96,7 @@ def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
 
 
 def test_partly_done(wb, tmp_path):
-    """Where some rows are refused the run ends with 5, and shows those."""
+    """A run with refused rows ends with 5 and lists these rows."""
     path = rows(tmp_path / "people.csv", {"external_id": "a", "email": "b@example.com"}, {"external_id": "c"})
     wb("bulk", "run", "create_user_application", rows(tmp_path / "first.csv", {"external_id": "a"}))
     ended = wb("bulk", "run", "create_user_application", path)
@@ -106,7 +106,7 @@ def test_partly_done(wb, tmp_path):
 
 
 def test_an_unknown_row_is_looked_up_then_resumed(wb, tmp_path):
-    """A row whose answer was lost ends the run with 4; said to be done, it is never sent again."""
+    """A row with a lost answer ends the run with 4. Once resolved as done, the row is not sent again."""
     path = rows(tmp_path / "people.csv", *({"external_id": f"x-{n}", "email": f"a{n}@example.com"} for n in range(3)))
     run = str(tmp_path / "run.db")
     sandbox = Sandbox()
@@ -133,12 +133,12 @@ def test_an_unknown_row_is_looked_up_then_resumed(wb, tmp_path):
     ids=["withdrawals", "a read", "no run"],
 )
 def test_what_is_not_done_in_bulk(wb, tokens):
-    """Withdrawals are never sent in bulk, and reads are no writes."""
+    """Withdrawals cannot be signed in bulk, and reads are not writes."""
     assert wb(*tokens).code == 2
 
 
 def test_rejected_rows_are_corrected_and_resumed(wb, tmp_path):
-    """The right rows are sent, the others stand in a file with reasons; results carry the user's key."""
+    """Valid rows are sent, the others are written to a file with reasons, and results have the user's key."""
     people = rows(tmp_path / "people.csv", {"external_id": "c-1"}, {"external_id": "c-2", "email": "nobody"})
     run, rejects = str(tmp_path / "people.run"), tmp_path / "rejects.csv"
     command = ("--rejects", str(rejects), "--row-key", "external_id", "-o", "json")

@@ -1,4 +1,4 @@
-"""What an empty shell variable leaves of a command line, and the usual names of other tools: no option takes another for its value."""
+"""Command lines with an empty shell variable, or with the usual names of other tools."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def options(path: tuple[str, ...]) -> list[Option]:
 
 
 def pairs(path: tuple[str, ...], every: int = 1) -> Iterator[tuple[str, str]]:
-    """Yield each option with a value, and each other option after it."""
+    """Yield each option with a value, paired with each other option after it."""
     listed = options(path)
     number = 0
     for first, takes in listed:
@@ -38,7 +38,7 @@ def pairs(path: tuple[str, ...], every: int = 1) -> Iterator[tuple[str, str]]:
 
 
 def check(path: tuple[str, ...], every: int) -> int:
-    """Parse each pair: the value of the first is missing, and nothing is run. Return the number of pairs."""
+    """Parse each pair: the first option lacks its value, and nothing is run. Return the number of pairs."""
     app, count = make_app(path[0]), 0
     for first, second in pairs(path, every):
         with pytest.raises(CycloptsError) as caught:
@@ -51,7 +51,7 @@ def check(path: tuple[str, ...], every: int) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [("users", "update"), ("sandbox", "add-fault"), ("bulk", "run")], ids=" ".join)
 def test_no_option_takes_another_for_its_value(path: tuple[str, ...]) -> None:
-    """Each option with an empty variable before each other one is an error that names it."""
+    """An option with an empty variable, before any other option, causes an error that names it."""
     assert check(path, 23) > 1
 
 
@@ -63,7 +63,7 @@ def test_no_option_takes_another_for_its_value(path: tuple[str, ...]) -> None:
     ],
 )
 def test_no_option_of_any_command_takes_another_for_its_value(every: int, least: int) -> None:
-    """All options of all commands, each before each other one."""
+    """The same holds for all options of all commands, before each other option."""
     assert sum(check(path, every) for path in COMMANDS) > least
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_sent_for_an_empty_variable(wb, line: str) -> None:
 
 
 def test_a_value_that_looks_like_an_option_is_written_with_a_sign(wb) -> None:
-    """`--merchant-name=--dry-run` is a name; negative numbers and `-` for standard input need no sign."""
+    """`--first-name=--dry-run` sends the text after the equals sign as a name."""
     shown = wb(
         "users", "update", "9b26cf74-10af-42ce-bea3-5d52ed4a93c6", "--first-name=--dry-run", "--dry-run", "--reveal"
     )
@@ -135,7 +135,7 @@ def test_usual_names_of_other_tools_lead_to_the_command(wb, line: str, named: st
 
 
 def test_what_is_armed_is_named_before_the_question(wb, own_state) -> None:
-    """The confirmation needs a terminal: without one, nothing is armed."""
+    """A message names the host, the operations and the duration."""
     text = '[profiles.acme]\nbase_url = "https://api.example.com/v1"\nenvironment = "production"\n'
     (own_state / "profiles.toml").write_text(text)
     ended = wb("profiles", "arm", "update_user", "--profile", "acme", "--reason", "x")
@@ -153,7 +153,7 @@ def test_the_variable_of_an_unknown_profile_is_named(wb, monkeypatch) -> None:
 
 
 def test_what_is_not_there_is_not_ticked(wb, monkeypatch) -> None:
-    """A library that is not installed is neither right nor wrong."""
+    """A library that is not installed is marked neither right nor wrong."""
     monkeypatch.setattr("workbench.terminal.about.find_spec", lambda name: None)
     ended = wb("profiles", "check")
 

@@ -1,4 +1,4 @@
-"""Events at a prompt: received, verified, shown, forwarded byte for byte, sent as examples."""
+"""Commands that receive, verify, show and forward events, and send sample events."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import workbench
 from tests.terminal.conftest import ROOT
 from workbench.client.webhooks.inbox import Inbox
 
-pytestmark = pytest.mark.slow  # each test listens or serves
+pytestmark = pytest.mark.slow  # each test starts a receiver or a server
 
 BODY = "tests/terminal/application.json"
 WB = [sys.executable, "-m", "workbench"]
@@ -25,7 +25,7 @@ def key(wb):
 
 
 class Listening:
-    """A listener in a process of its own."""
+    """A listener in a separate process."""
 
     def __init__(self, *tokens: str) -> None:
         self._child = subprocess.Popen(
@@ -49,13 +49,13 @@ class Listening:
 
 @contextmanager
 def receiver(*keys: str):
-    """An inbox that listens, as another program would."""
+    """An inbox that listens in place of another program."""
     with Inbox(keys=keys, accept_unsigned=not keys) as inbox, inbox.serve() as url:
         yield inbox, url
 
 
 def test_events_of_the_kept_sandbox(wb):
-    """What commands caused is listed, in order, and by kind."""
+    """Events of earlier commands are listed in order, and can be filtered by kind."""
     wb("users", "create", "--from", BODY)
     wb("sandbox", "advance", "2m")
 
@@ -69,7 +69,7 @@ def test_events_of_the_kept_sandbox(wb):
 
 
 def test_fields_of_bodies(wb):
-    """Members of a body, which may hold anything, can be asked for in each form."""
+    """Members of a body, which may have any structure, can be selected in each format."""
     wb("users", "create", "--from", BODY)
 
     assert "pending" in wb("events", "list", "--fields", "resource,body.applicationStatus").out
@@ -80,7 +80,7 @@ def test_fields_of_bodies(wb):
 
 
 def test_listen_verifies_and_shows(wb):
-    """`listen` shows each event with whether it was verified."""
+    """`listen` shows each event and whether it was verified."""
     wb("users", "create", "--from", BODY)
     ended = wb("events", "listen", "--earlier", "--count", "1")
 
@@ -90,7 +90,7 @@ def test_listen_verifies_and_shows(wb):
 
 @pytest.mark.slow
 def test_list_follows(tmp_path, monkeypatch):
-    """With `--follow` new events are printed as they arrive, until a signal."""
+    """With `--follow`, new events are printed as they arrive, until a signal."""
     import workbench as wb
 
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
@@ -122,7 +122,7 @@ def test_list_follows(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
-    """A delivery with a wrong key, and one to another host, are reported with time and reason; a tunnel's host can be allowed."""
+    """Deliveries with a wrong key or host are reported with time and reason. A tunnel's host can be allowed."""
     import httpx
 
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
@@ -148,7 +148,7 @@ def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
 
 
 def test_listen_ends_in_time(wb):
-    """Without new events `listen` ends after the given time; those of before are shown only when asked for."""
+    """Without new events, `listen` ends after the timeout. Earlier events are shown only on request."""
     wb("users", "create", "--from", BODY)
     ended = wb("events", "listen", "--timeout", "0", "--count", "1")
 
@@ -157,7 +157,7 @@ def test_listen_ends_in_time(wb):
 
 
 def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
-    """What is forwarded is what the sandbox sent, signed, in the same order."""
+    """Forwarded deliveries have the sandbox's bytes, signatures and order."""
     wb("users", "create", "--from", BODY)
     wb("sandbox", "advance", "2m")
     with receiver(key) as (inbox, url):
@@ -172,7 +172,7 @@ def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
 
 
 def test_a_receiver_that_refuses_is_said(wb):
-    """A receiver with another key refuses; the command says so and ends with 5."""
+    """If a receiver with another key rejects an event, the command reports it and ends with 5."""
     wb("users", "create", "--from", BODY)
     with receiver("another-key") as (inbox, url):
         ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "1")
@@ -184,7 +184,7 @@ def test_a_receiver_that_refuses_is_said(wb):
 
 
 def test_trigger_sends_a_signed_example(wb, key):
-    """`trigger` sends one example that a receiver with the key takes; its members can be set."""
+    """`trigger` sends one sample event that a receiver with the key accepts. Its members can be set."""
     with receiver(key) as (inbox, url):
         ended = wb("events", "trigger", "user.updated", "--forward-to", url, "--set", "application_status=denied")
         (event,) = inbox.events()
@@ -206,12 +206,12 @@ def test_trigger_sends_a_signed_example(wb, key):
     ids=["kind", "scheme", "password", "member", "nobody listens", "no such event"],
 )
 def test_what_cannot_be_sent(wb, tokens, code):
-    """What cannot be sent ends with its code."""
+    """An event that cannot be sent ends with its exit code."""
     assert wb(*tokens).code == code
 
 
 def test_resend(wb, key):
-    """One event is sent again to the endpoints of a served sandbox."""
+    """One event is redelivered to the endpoints of a served sandbox."""
     with workbench.Sandbox(seed=7) as sandbox, receiver(key) as (inbox, endpoint), sandbox.serve() as url:
         sandbox.register_endpoint(endpoint, signing_key=key)
         wb("users", "create", "--from", BODY, "--url", url)
@@ -225,7 +225,7 @@ def test_resend(wb, key):
 
 
 def test_listen_for_a_profile_needs_a_key(wb, own_state):
-    """Without the key of the service anybody could send events; they are accepted only with `--unsigned`."""
+    """Without the service's key anyone could send events, so they are accepted only with `--unsigned`."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
     ended = wb("events", "listen", "--profile", "far", "--timeout", "0")
 
@@ -234,7 +234,7 @@ def test_listen_for_a_profile_needs_a_key(wb, own_state):
 
 
 def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
-    """For a profile, `listen` keeps what it verified, and `events` lists it later, without the service's key."""
+    """For a profile, `listen` stores verified events, and `events list` shows them later without the service's key."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "key-of-the-sender")
     with Listening("--profile", "far", "--count", "1", "--timeout", "60") as listening:
@@ -250,7 +250,7 @@ def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
 
 @pytest.mark.slow
 def test_a_served_sandbox_and_a_listener(tmp_path):
-    """One terminal serves, one listens, a third acts: the listener shows what the act caused."""
+    """One process serves, one listens and a third makes a call. The listener shows the resulting event."""
     serving = subprocess.Popen(
         [*WB, "sandbox", "serve"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -275,7 +275,7 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
 
 
 def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
-    """With a key of another sender set, the events of the sandbox, signed by its tenant's key, are verified as well."""
+    """If the key of another sender is set, events signed with the sandbox tenant's key are verified too."""
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "key-of-another-sender")
     wb("users", "create", "--from", BODY)
     ended = wb("events", "listen", "--earlier", "--count", "1", "--timeout", "5")
@@ -285,7 +285,7 @@ def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
 
 
 def test_the_amount_of_a_micro_deposit_is_shown(wb):
-    """A micro deposit is listed and received with its amount, which can be revealed and is masked otherwise."""
+    """A micro deposit is listed and received with its amount, which is masked unless it is revealed."""
     wb("sandbox", "deposit", "--amount", "0.31")
 
     assert "0.31 USD" in wb("events", "list", "--reveal").out

@@ -1,4 +1,4 @@
-"""What makes daily work at a prompt easy: fields, durations, skeletons, examples, suggestions, completion."""
+"""Conveniences of daily use: fields, durations, skeletons, examples, suggestions and completion."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def authorize(wb):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_fields_pick_through_lists(wb, form):
-    """A member of each item of a list is picked in every output."""
+    """A member of each item in a list can be selected in every output format."""
     ended = wb("contracts", "list", "-o", form, "--fields", "id,tokens.balance")
 
     assert ended.code == 0
@@ -41,7 +41,7 @@ def test_fields_pick_through_lists(wb, form):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("words", [["contracts", "list"], ["sandbox", "guide"], ["docs", "assumptions"]])
 def test_an_unknown_field_is_an_error(wb, own_state, form, words):
-    """An unknown name ends with 2 in every output, and the known ones are named."""
+    """An unknown name ends with 2 in every output format, and the error lists the known names."""
     (own_state / "profiles.toml").write_text('[profiles.own.sandbox]\nover_limit = "account_credit_limit_exceeded"\n')
     ended = wb(*words, "-o", form, "--fields", "shoe")
 
@@ -50,7 +50,7 @@ def test_an_unknown_field_is_an_error(wb, own_state, form, words):
 
 
 def test_fields_of_the_guide(wb):
-    """Nested members of a mapping are picked."""
+    """Nested members of a mapping can be selected."""
     guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
 
     assert json.loads(wb("sandbox", "guide", "-o", "json", "--fields", "cards.active").out) == {
@@ -65,7 +65,7 @@ def test_fields_of_the_guide(wb):
     ids=str,
 )
 def test_durations_have_units(wb, words, seconds):
-    """The clock moves as far as is said."""
+    """The clock advances by the stated duration."""
     before = json.loads(wb("sandbox", "advance", "0s", "-o", "json").out)["now"]
     after = json.loads(wb("sandbox", "advance", *words, "-o", "json").out)["now"]
 
@@ -75,7 +75,7 @@ def test_durations_have_units(wb, words, seconds):
 
 
 def test_a_time_to_move_to(wb):
-    """`--until` moves to a time; a number without a unit, and a time in the past, are refused."""
+    """`--until` moves the clock to a time. A number without a unit, and a time in the past, are refused."""
     assert json.loads(wb("sandbox", "advance", "--until", "2030-02-01T12:00:00Z", "-o", "json").out)["now"].startswith(
         "2030-02-01T12:00"
     )
@@ -86,7 +86,7 @@ def test_a_time_to_move_to(wb):
 
 @pytest.mark.parametrize("name", [name for name, row in OPERATIONS.items() if row.method != "GET"])
 def test_a_skeleton_is_a_body_that_is_taken(wb, tmp_path, name):
-    """What `skeleton` prints can be sent: nothing is missing and nothing is wrong with it but that the ids are made up."""
+    """The output of `skeleton` is a valid body, except for its invented ids."""
     ended = wb("docs", "skeleton", name.replace("_", "-"))
     (tmp_path / "body.json").write_text(ended.out)
     row = OPERATIONS[name]
@@ -112,7 +112,7 @@ def test_a_skeleton_of_something_else(wb):
 
 @pytest.mark.parametrize("columns", ["50", "100"])
 def test_help_wraps_once(wb, monkeypatch, columns):
-    """Lines of a docstring are joined before they are wrapped, so that no line is short without need."""
+    """The lines of a docstring are joined before they are wrapped, so no line is needlessly short."""
     out = wb("events", "listen", "--help").out
 
     assert "Deliveries from other senders are accepted too" in " ".join(out.split())
@@ -121,14 +121,14 @@ def test_help_wraps_once(wb, monkeypatch, columns):
 
 
 def test_a_value_that_was_mistyped(wb):
-    """The word that was probably meant is suggested, for options, choices and values."""
+    """The nearest name is suggested for mistyped options, choices and values."""
     assert "card_locked" in wb("transactions", "authorize", "--decline-reason", "card_loked").err
     assert "Did you mean --amount?" in wb("transactions", "authorize", "--amont", "5").err
     assert 'Did you mean "approved"' in wb("sandbox", "review", "x", "aproved").err
 
 
 def test_quiet(wb):
-    """With `-q` only results and errors are written."""
+    """With `-q`, only results and errors are printed."""
     assert wb("sandbox", "reset", "-q").err == ""
     assert wb("sandbox", "settle", "3f2a0b1c-0000-4000-8000-000000000000", "-q").err != ""
     assert wb("sandbox", "reset").err != ""
@@ -136,7 +136,7 @@ def test_quiet(wb):
 
 @pytest.mark.parametrize("options, times", [((), 1), (("-q",), 0)])
 def test_a_warning_of_the_client_is_one_message(wb, options, times):
-    """The notice of a fault is one line, and none with `-q`."""
+    """The notice about a fault is one line, and is suppressed with `-q`."""
     wb("sandbox", "add-fault", "latency", "--of", "list_contracts")
     assert wb("contracts", "list", *options).err.count("the sandbox injects faults") == times
     wb("sandbox", "reset")
@@ -144,7 +144,7 @@ def test_a_warning_of_the_client_is_one_message(wb, options, times):
 
 
 def test_a_fault_holds_for_the_next_commands(wb):
-    """A fault rule is there until it is removed, and the request that met it is listed."""
+    """A fault rule applies until it is removed, and the affected request is listed."""
     wb("sandbox", "reset")
     wb("sandbox", "add-fault", "status", "--of", "list_contracts", "--status", "403")
     refused = wb("contracts", "list")
@@ -156,7 +156,7 @@ def test_a_fault_holds_for_the_next_commands(wb):
 
 
 def test_a_journal_of_an_application(wb, tmp_path):
-    """`--path` opens the journal that an application keeps."""
+    """`--path` opens an application's journal."""
     path = tmp_path / "app.db"
     with connect(journal=Journal(path)) as api:
         api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][0], amount=100, currency="USD",
@@ -169,7 +169,7 @@ def test_a_journal_of_an_application(wb, tmp_path):
 
 @pytest.mark.slow
 def test_events_show_time_and_transaction(wb):
-    """At 80 columns a row of events has the time and the full id of the transaction."""
+    """At 80 columns, a row shows the event's time and the transaction's full id."""
     made = json.loads(authorize(wb).out)["transactionId"]
     child = pexpect.spawn(sys.executable, ["-m", "workbench", "events", "list"], cwd=ROOT, timeout=60, encoding="utf-8",
                           dimensions=(40, 80), env={**os.environ, "NO_COLOR": "1"})  # fmt: skip
@@ -181,7 +181,7 @@ def test_events_show_time_and_transaction(wb):
 
 
 def test_the_environment_is_documented(wb, monkeypatch):
-    """`config` and the table in docs/connections.md name every variable that the code reads, and no value is shown."""
+    """`profiles config` and docs/connections.md name every variable that the code reads. No value is shown."""
     monkeypatch.setenv("WORKBENCH_API_KEY", "canary-of-a-key")
     out = wb("profiles", "config", "-o", "json").out
     page = (ROOT / "docs/connections.md").read_text(encoding="utf-8")
@@ -206,7 +206,7 @@ IN_SHELLS = [pytest.param(*case, id=case[0], marks=pytest.mark.soak if i % 3 els
 
 @pytest.fixture(scope="module")
 def completions(tmp_path_factory):
-    """A folder with the scripts that the command prints for fish and zsh, and with `workbench` as a command."""
+    """A folder with the completion scripts for fish and zsh, and with `workbench` as a command."""
     folder = tmp_path_factory.mktemp("completions")
     for shell, name in (("fish", "workbench.fish"), ("zsh", "_workbench")):
         script = [sys.executable, "-m", "workbench", "docs", "completion", shell]

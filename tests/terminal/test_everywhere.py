@@ -1,4 +1,4 @@
-"""Completeness: every operation has a command, a form, a page and a line in a notebook; every command has help and ends."""
+"""Every operation has a command, a form, a page and a line in a notebook. Every command has help and an exit code."""
 
 import json
 import os
@@ -35,19 +35,19 @@ PAGE = ROOT / "docs/interface.md"
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_has_a_command(name):
-    """An operation is a command, by noun and verb."""
+    """An operation is available as a command with a noun and a verb."""
     assert command_of(OPERATIONS[name]) in COMMANDS
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_has_a_page(name):
-    """An operation has its section in the documents."""
+    """The documentation has a section about each operation."""
     assert f"\n`{name}`: `" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name, row in OPERATIONS.items() if members(row.request)])
 def test_every_operation_with_arguments_has_a_form(name):
-    """An operation that takes something can be filled in."""
+    """A form exists for each operation with arguments."""
     with workbench.connect() as api:
         form = workbench.form(getattr(api, name))
 
@@ -56,7 +56,7 @@ def test_every_operation_with_arguments_has_a_form(name):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_has_a_line_in_a_notebook(name):
-    """An operation is used in a notebook."""
+    """A notebook calls each operation."""
     cells = [cell for path in (ROOT / "notebooks").glob("*.ipynb") for cell in json.loads(path.read_text())["cells"]]
     code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
@@ -100,7 +100,7 @@ for words in json.load(sys.stdin):
     ends.append([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed])
 print(json.dumps(ends))
 """
-"""Run command lines, each in a process that has all modules at once: a fifth of the time of starting Python for each."""
+"""Run command lines, each in a fork with all modules loaded, in a fifth of the time that starting Python takes."""
 
 
 def run_all(tmp_path_factory, *arguments: str):
@@ -116,13 +116,13 @@ def run_all(tmp_path_factory, *arguments: str):
 
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory):
-    """The exit code of each command without arguments, in a pipe, and what it printed."""
+    """Exit code and output of each command without arguments, in a pipe."""
     return run_all(tmp_path_factory)
 
 
 @pytest.mark.soak
 def test_a_reader_that_has_gone_changes_no_code(ends, tmp_path_factory):
-    """Into a pipe that nobody reads, each command ends with the code that it has else, without a trace."""
+    """With a closed pipe as output, each command ends with its usual exit code and no traceback."""
     broken = run_all(tmp_path_factory, "broken")
 
     assert {path: code for path, (code, _) in broken.items()} == {path: code for path, (code, _) in ends.items()}
@@ -132,7 +132,7 @@ def test_a_reader_that_has_gone_changes_no_code(ends, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ENDING, ids=" ".join)
 def test_every_command_ends_without_a_trace(ends, path):
-    """Without arguments, in a pipe, each command ends with one of its codes and shows no trace."""
+    """Without arguments and in a pipe, each command ends with a documented exit code and no traceback."""
     code, printed = ends[path]
 
     assert code in {0, 2, 3, 5, 6}

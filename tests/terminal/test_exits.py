@@ -1,4 +1,4 @@
-"""Exit codes of commands whose reader goes before they end, as `head` does."""
+"""Exit codes of commands whose reader closes the pipe early, as `head` does."""
 
 import importlib
 import os
@@ -33,7 +33,7 @@ def endless() -> int:
 
 @pytest.mark.parametrize("command, code", [(failed_check, PARTLY), (failed_after_a_flush, PARTLY), (endless, DONE)])
 def test_the_code_of_a_command_that_nobody_reads(monkeypatch, command: Callable[[], int], code: int) -> None:
-    """A command that ends keeps its code; one that prints without end stops."""
+    """A command that ends by itself keeps its exit code. A command with endless output stops."""
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a descriptor
@@ -44,14 +44,17 @@ def test_the_code_of_a_command_that_nobody_reads(monkeypatch, command: Callable[
 
 
 def timer() -> tuple[object, bool]:
-    """Return the handler of the timer's signal, and whether a timer of this module runs; the tests' own is longer."""
+    """Return the handler of the timer's signal, and whether a timer of this module is running.
+
+    The tests' own timer is longer.
+    """
     left, _ = signal.getitimer(signal.ITIMER_REAL)
     return signal.getsignal(signal.SIGALRM), 0 < left < 2
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_no_timer_outlives_a_server(name: str) -> None:
-    """What a signal started to end a blocked server is off when the server has ended."""
+    """The timer that ends a blocked server is off once the server has ended."""
     before = timer()
     with waiting_for_signals() as wait:
         signal.raise_signal(getattr(signal, name))
@@ -63,7 +66,7 @@ def test_no_timer_outlives_a_server(name: str) -> None:
 
 
 def test_no_timer_outlives_a_signal_during_an_import(monkeypatch, tmp_path) -> None:
-    """A command that ends before the repetition of a signal does not leave it to what comes later."""
+    """A command that ends before its signal is repeated stops the timer for the repetition."""
     (tmp_path / "interrupted.py").write_text("import signal\nsignal.raise_signal(signal.SIGTERM)\n")
     monkeypatch.syspath_prepend(tmp_path)
     before = timer()
@@ -95,7 +98,7 @@ threading.Thread(target=linger).start()
     "tokens", [("events", "listen"), ("sandbox", "serve"), ("course", "serve", "--learners", "1")], ids=" ".join
 )
 def test_a_server_that_ends_slowly_ends_with_130(tokens: tuple[str, ...], tmp_path) -> None:
-    """On a busy machine taking the process apart takes longer than the time for blocked operations."""
+    """On a busy machine, ending the process can take longer than the limit for blocked operations."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_END)
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     folder = ("--folder", str(tmp_path / "class")) if tokens[0] == "course" else ()
@@ -112,7 +115,7 @@ def test_a_server_that_ends_slowly_ends_with_130(tokens: tuple[str, ...], tmp_pa
 
 @pytest.mark.parametrize("data", [None, b"", b"\x00\xff\x80 no traffic", "folder"])
 def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str | None) -> None:
-    """`corpus learn` names the file and ends with 2, as other commands do for a file they cannot read."""
+    """`corpus learn` names the file and ends with 2, as other commands do for unreadable files."""
     file = tmp_path / "traffic.har"
     if isinstance(data, bytes):
         file.write_bytes(data)

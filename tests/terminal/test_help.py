@@ -1,4 +1,4 @@
-"""Help: quick, complete, and generated from the declarations."""
+"""Help is fast, complete, and generated from the declarations."""
 
 import os
 import re
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_help_imports_no_command():
-    """The first page of help loads neither a command nor the client, the sandbox, IPython or pandas."""
+    """The first page of help imports no command, and neither the client, the sandbox, IPython nor pandas."""
     script = (
         "import sys; from workbench.terminal import main; main(['--help']); names = set(sys.modules);"
         "print('loaded:', *({'httpx','cattrs','cyclopts','rich','IPython','pandas','workbench.sandbox','workbench.terminal.operations'} & names),"
@@ -35,13 +35,13 @@ def test_help_imports_no_command():
 
 @pytest.mark.slow
 def test_what_a_pipe_holds_back_is_written(piped):
-    """The process ends at once, but not before its output is out."""
+    """The process ends immediately, but only after its output has been written."""
     assert piped("--help", PYTHONUNBUFFERED="").stdout.startswith(b"Usage: workbench COMMAND")
     assert piped("docs", "skeleton", "update-user", PYTHONUNBUFFERED="").stdout.startswith(b"{")
 
 
 def test_help_lists_every_command(wb):
-    """Each command has its line, in kebab-case."""
+    """Each command has a line, with its name in kebab-case."""
     out = wb("--help").out
 
     assert [name for name in make_app() if not name.startswith("-") and not re.search(rf"[\s`]{name}\b", out)] == []
@@ -50,7 +50,7 @@ def test_help_lists_every_command(wb):
 
 @pytest.mark.slow
 def test_each_operation_has_a_noun_and_a_verb(wb):
-    """An operation is a command by noun and verb, and has no other name; at most 18 commands are at the top."""
+    """An operation's command has a noun and a verb and no other name. At most 18 commands are at the top level."""
     assert sorted(commands.OPERATIONS.values()) == sorted(OPERATIONS)
     for noun, verb in commands.OPERATIONS:
         assert wb(noun, verb, "--help").code == 0
@@ -60,7 +60,7 @@ def test_each_operation_has_a_noun_and_a_verb(wb):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_has_an_option_for_each_argument(wb, name):
-    """The help of an operation has an option for each argument, with its rule, and marks assumptions."""
+    """Each argument has an option that shows its rule and marks assumptions."""
     ended = wb(*command_of(OPERATIONS[name]), "--help")
 
     assert ended.code == 0
@@ -76,7 +76,7 @@ def test_an_operation_has_an_option_for_each_argument(wb, name):
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--help", "users --help", "sandbox guide --fresh"])
 def test_a_reader_that_has_gone_is_not_an_error(words, unbuffered):
-    """Into a pipe that nobody reads, help and results end quietly."""
+    """With a closed pipe as output, help and results end without an error message."""
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -91,7 +91,7 @@ def test_a_reader_that_has_gone_is_not_an_error(words, unbuffered):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CONTROLS if name not in NOT_COMMANDS])
 def test_a_control_has_an_option_for_each_argument(wb, name):
-    """Each control of a person is a command that says what each argument is; keys come from the environment."""
+    """Each control is a command that describes its arguments. Keys come from the environment."""
     ended = wb("sandbox", name.replace("_", "-"), "--help")
 
     assert ended.code == 0
@@ -105,7 +105,7 @@ def test_a_control_has_an_option_for_each_argument(wb, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [*make_app()], ids=str)
 def test_every_option_says_what_it_is(command):
-    """No parameter of a command lacks its help."""
+    """Each parameter of a command has a help text."""
     app = make_app()[command] if not command.startswith("-") else None
     apps = [] if app is None else [app, *(app[name] for name in app if not name.startswith("-"))]
 
@@ -118,7 +118,7 @@ def test_every_option_says_what_it_is(command):
 
 @pytest.mark.parametrize("group", ["sandbox", "journal", "profiles", "sequences", "bulk"])
 def test_a_group_lists_its_commands(wb, group):
-    """A group without a command shows its commands, and ends with 2."""
+    """A noun without a verb lists its commands and ends with 2."""
     ended = wb(group)
 
     assert ended.code == 2
@@ -139,7 +139,7 @@ def test_the_page_lists_each_command():
 
 @pytest.mark.parametrize("group", commands.COMMANDS)
 def test_a_group_says_what_each_command_does(wb, group):
-    """Each verb has its help line in the list of its group."""
+    """The list of a noun's commands has a help line for each verb."""
     out = wb(group, "--help").out
     verbs = [name for name in make_app(group)[group] if not name.startswith("-")]
 
@@ -159,7 +159,7 @@ def test_a_group_says_what_each_command_does(wb, group):
     ids=["operation", "control", "nothing near", "option", "too many", "hostile"],
 )
 def test_a_wrong_word_is_named(wb, tokens, message):
-    """A wrong word ends with 2, suggests what was meant, and shows no control character."""
+    """An unknown word ends with 2. The error suggests the nearest name and escapes control characters."""
     ended = wb(*tokens)
 
     assert ended.code == 2
@@ -169,7 +169,7 @@ def test_a_wrong_word_is_named(wb, tokens, message):
 
 
 def test_version(wb):
-    """The version is the distribution's."""
+    """The version is the version of the installed distribution."""
     from importlib.metadata import version
 
     assert wb("--version").out.strip() == version("card-issuing-workbench")
@@ -177,7 +177,7 @@ def test_version(wb):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_docs_have_the_rules(wb, name):
-    """`docs` has the errors, the source and the roles of an operation."""
+    """`docs` shows an operation's errors, source and roles."""
     row = OPERATIONS[name]
     ended = wb("docs", name)
 
@@ -194,7 +194,7 @@ def test_docs_of_an_unknown_operation(wb):
 
 @pytest.mark.parametrize("name", EVENT_KINDS)
 def test_docs_of_an_event(wb, name):
-    """`docs` has the order of a kind of event, every member, and the meaning of every word a member can be."""
+    """`docs` shows an event's order, its members, and the meaning of each value of a member."""
     kind = EVENT_KINDS[name]
     out = " ".join(wb("docs", name).out.split())
 
@@ -208,7 +208,7 @@ def test_docs_of_an_event(wb, name):
 
 @pytest.mark.slow
 def test_an_operation_on_the_sandbox_loads_no_network():
-    """A call on the sandbox in this process loads no HTTP library, no TLS, no event loop, no metadata, and nothing that writes help."""
+    """A call on the embedded sandbox imports no HTTP library, TLS, event loop, package metadata or help formatter."""
     script = (
         "import sys; from workbench.terminal import main; main(['contracts', 'list', '--fresh', '-o', 'ndjson']);"
         "main(['events', 'list', '--fresh', '-o', 'ndjson']);"

@@ -1,4 +1,4 @@
-"""Help as a person reads it: at two widths, for every command, and each of its examples is run."""
+"""Help texts at two widths for every command, and a run of each example."""
 
 import json
 import re
@@ -52,11 +52,11 @@ NOT_RUN = {
     "journal health": "ends with 5 where something needs attention",
     "journal unknown": "needs the journal of an application",
 }
-"""Commands whose examples are checked for their form alone, and why."""
+"""Commands whose examples are only parsed and not run, with reasons."""
 
 
 def test_a_list_is_a_row_for_each_item(wb, monkeypatch):
-    """At 80 columns a list of contracts is a head, a line and a row for each, and `--full` shows every member."""
+    """At 80 columns, a list of contracts is a table with one row each. `--full` shows every member."""
     monkeypatch.setenv("COLUMNS", "80")
     contracts = json.loads(wb("contracts", "list", "-o", "json").out)
     short, full = wb("contracts", "list"), wb("contracts", "list", "--full")
@@ -69,7 +69,7 @@ def test_a_list_is_a_row_for_each_item(wb, monkeypatch):
 
 
 def test_a_list_of_one_is_its_record(wb):
-    """A list of a single item shows every member."""
+    """A list with a single item shows every member of the item."""
     user = json.loads(wb("sandbox", "guide", "-o", "json").out)["rewards_users"][0]["id"]
 
     assert "spend category" in wb("rewards", "list", "--user-id", user, "--limit", "1").out
@@ -77,7 +77,7 @@ def test_a_list_of_one_is_its_record(wb):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_argument_names_what_it_takes(wb, name):
-    """The placeholder of a value is a UUID, CENTS, DATE, INT and the like; an assumption is a mark and one footnote."""
+    """Placeholders name the type (UUID, CENTS, DATE, INT …). Assumptions have a mark and a single footnote."""
     from workbench.service.interface.naming import command_of
 
     out = wb(*command_of(OPERATIONS[name]), "--help").out
@@ -90,7 +90,7 @@ def test_an_argument_names_what_it_takes(wb, name):
 
 
 def test_a_member_of_an_optional_object_is_required_with_it(wb):
-    """The address of a user may be left out; if it is given, its first line is required."""
+    """A user's address is optional, but an address needs its first line."""
     out = " ".join(wb("users", "update", "--help").out.split())
 
     assert "Street and number. [required if address is given]" in out
@@ -99,7 +99,7 @@ def test_a_member_of_an_optional_object_is_required_with_it(wb):
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", ["80", pytest.param("200", marks=pytest.mark.soak)])
 def test_no_option_is_broken(wb, monkeypatch, columns):
-    """In the help of every command, at two widths, options are whole, types are named and examples are complete."""
+    """At two widths, help never splits an option, names its type, and shows complete examples."""
     monkeypatch.setenv("COLUMNS", columns)
     for command in COMMANDS:
         ended = wb(*command, "--help")
@@ -116,7 +116,7 @@ def test_no_option_is_broken(wb, monkeypatch, columns):
 
 @pytest.mark.slow
 def test_every_example_runs(wb, monkeypatch, tmp_path):
-    """Each example that needs no server, and no file of the user's, ends with 0 in the user's own sandbox."""
+    """Each example that needs neither a server nor a user's file succeeds on the user's own sandbox."""
     monkeypatch.chdir(tmp_path)
     for name, operation in {"body": "create-user-application", "account": "create-payment-account"}.items():
         (tmp_path / f"{name}.json").write_text(wb("docs", "skeleton", operation).out, encoding="utf-8")
@@ -146,7 +146,7 @@ def test_every_example_runs(wb, monkeypatch, tmp_path):
 
 
 def test_examples_name_records_of_the_own_sandbox(wb):
-    """The example of `users update` names a user of the own sandbox, and changes that user."""
+    """The example of `users update` names and changes a user of your own sandbox."""
     example = example_of(["users", "update"])
     user = shlex.split(example)[3]
 

@@ -1,4 +1,4 @@
-"""A command says what the public function behind it returns: the same values, of the same sandbox."""
+"""A command prints the values that the corresponding function returns for the same sandbox."""
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -16,7 +16,7 @@ from workbench.terminal.where import kept_path
 
 @pytest.fixture
 def api(wb) -> Iterator[Any]:
-    """A session on the sandbox of the commands, after a purchase with a refund."""
+    """A session on the commands' sandbox, after a purchase with a refund."""
     wb("sequences", "run", "refund-full")
     with workbench.connect(path=kept_path(), journal=kept_path().with_name("journal-sandbox.db")) as api:
         yield api
@@ -43,7 +43,7 @@ NO_ARGUMENTS = [
     and all(p.default is not p.empty for p in row.signature.parameters.values() if p.name != "self")
     and name not in {*NOT_COMMANDS, "requests"}
 ]
-"""Commands of controls that change nothing and need no argument; the command itself is one of the requests."""
+"""Commands of controls that change nothing and need no argument. The command itself counts as a request."""
 SAME: dict[str, tuple[Callable[[Any], list[str]], Callable[[Any], Any]]] = {
     "contracts list": (lambda _: [], lambda api: api.list_contracts()),
     "rewards list": (
@@ -61,13 +61,13 @@ SAME: dict[str, tuple[Callable[[Any], list[str]], Callable[[Any], Any]]] = {
         for name in NO_ARGUMENTS
     },
 }
-"""Command, its arguments, and the value of the function that it calls."""
+"""Command, its arguments, and the value that the called function returns."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", SAME)
 def test_a_command_says_what_its_function_returns(wb, api, command):
-    """Records, events, balances, deliveries and assumptions, each member of them."""
+    """All members of records, events, balances, deliveries and assumptions are equal."""
     arguments, call = SAME[command]
     ended = wb(*command.split(), *arguments(api), "-o", "json")
 
@@ -76,7 +76,7 @@ def test_a_command_says_what_its_function_returns(wb, api, command):
 
 
 def test_rewards_have_the_same_numbers(wb, api):
-    """Rows, cents and points of the activity that is read whole."""
+    """Rows, cents and points are equal for a complete read of the activity."""
     frame = workbench.rewards.fetch(api, user(api), progress=False).frame()
     rows = loads(wb("rewards", "read", user(api), "-o", "json").out.encode())
 
@@ -86,7 +86,7 @@ def test_rewards_have_the_same_numbers(wb, api):
 
 
 def test_a_run_of_a_sequence_has_the_same_steps(wb, api):
-    """Names, outcomes and amounts of the steps, on a new sandbox each."""
+    """Names, outcomes and amounts of the steps are equal, each on a new sandbox."""
     rows = loads(wb("sequences", "run", "refund-full", "--fresh", "-o", "json").out.encode())
     with workbench.connect(seed=1) as fresh:
         run = workbench.sequences.run(fresh, workbench.sequences.catalogue["refund-full"], progress=False)

@@ -1,4 +1,4 @@
-"""Operations at a prompt: what they do, write and end with, on a sandbox that commands share."""
+"""Commands of the operations on a shared sandbox: effects, output and exit codes."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ def authorize(wb, guide, *more: str, amount: str = "1250", merchant: str = "Exam
 
 
 def test_a_command_sees_what_the_last_one_did(wb, guide):
-    """Commands act on one kept sandbox: an authorization is settled and refunded by later ones."""
+    """Commands share a stored sandbox: later commands settle and refund an earlier authorization."""
     made = json.loads(authorize(wb, guide, "-o", "json").out)
     wb("sandbox", "settle", made["transactionId"])
     ended = wb("transactions", "refund", made["transactionId"], "--amount", "FULL", "-o", "json")
@@ -45,7 +45,7 @@ def test_a_command_sees_what_the_last_one_did(wb, guide):
 
 
 def test_reset_begins_again(wb, guide):
-    """After a reset nothing of before is there."""
+    """After a reset, no earlier change remains."""
     authorize(wb, guide)
     wb("sandbox", "reset")
 
@@ -53,7 +53,7 @@ def test_reset_begins_again(wb, guide):
 
 
 def test_controls_take_defaults_beside_other_libraries(wb):
-    """A value of a control is what it says, also in a process that has loaded pydantic, with which cyclopts validates."""
+    """Defaults of controls are correct even if pydantic is loaded, which cyclopts then uses for validation."""
     pytest.importorskip("pydantic")
 
     assert wb("sandbox", "create-tenant", "acme", "--management", "provider").code == 0
@@ -69,7 +69,7 @@ def test_controls_take_defaults_beside_other_libraries(wb):
     ],
 )  # fmt: skip
 def test_no_number_is_rounded(wb, line):
-    """Where a whole number is wanted, no other is taken for one."""
+    """An integer option accepts only an integer."""
     refused = wb(*line.split())
 
     assert refused.code == 2
@@ -77,7 +77,7 @@ def test_no_number_is_rounded(wb, line):
 
 
 def test_tenant_is_chosen_by_name(wb):
-    """With `--tenant`, calls and events are those of that tenant, also one that was created before."""
+    """With `--tenant`, calls and events belong to that tenant, also if an earlier command created it."""
     assert wb("sandbox", "create-tenant", "acme", "--management", "provider").code == 0
     guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
     card = guide["tenants"]["acme"]["cards"]["active"][0]
@@ -93,14 +93,14 @@ def test_tenant_is_chosen_by_name(wb):
 
 
 def test_fresh_leaves_the_kept_one_alone(wb, guide):
-    """What is done on a fresh sandbox is gone with its command."""
+    """Changes in a `--fresh` sandbox are discarded when the command ends."""
     authorize(wb, guide, "--fresh")
 
     assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
 
 
 def test_names_with_dashes_and_with_underscores(wb):
-    """An operation and its options are found as they are written in Python and as they are written in shells."""
+    """Operations and options are accepted with underscores, as in Python, and with hyphens."""
     for words in (("rewards", "list", "--user-id"), ("rewards", "list", "--user_id")):
         assert wb(*words, NOBODY).code == 3
 
@@ -109,7 +109,7 @@ def test_names_with_dashes_and_with_underscores(wb):
     "amount", ["12.50", "1e3", "", "-1", "0", "1_000", "٣", "True", "0x10", " 5"], ids=lambda text: repr(text)
 )
 def test_amounts_are_exact(wb, guide, amount):
-    """Only whole cents are taken; anything else ends with 2 and nothing is sent."""
+    """Only whole cents are accepted. Any other amount ends with 2, and nothing is sent."""
     ended = authorize(wb, guide, amount=amount)
 
     assert ended.code == 2
@@ -121,12 +121,12 @@ def test_amounts_are_exact(wb, guide, amount):
 
 
 def test_an_option_given_twice_is_refused(wb, guide):
-    """Which of two amounts is meant cannot be known."""
+    """Two values for one amount are ambiguous."""
     assert authorize(wb, guide, "--amount", "5").code == 2
 
 
 def test_a_refund_needs_its_amount(wb):
-    """Leaving the amount out is not a full refund: FULL says so."""
+    """An omitted amount is not a full refund, which requires FULL."""
     ended = wb("transactions", "refund", NOBODY)
 
     assert ended.code == 2
@@ -134,7 +134,7 @@ def test_a_refund_needs_its_amount(wb):
 
 
 def test_the_unit_of_a_withdrawal_is_said(wb, guide):
-    """A withdrawal without its unit flag is refused."""
+    """A withdrawal without a flag for its unit is refused."""
     contract = guide["contracts"][0]
     words = ["--token", contract["tokens"][0]["address"], "--amount", "2500", "--admin-address",
              contract["admin_addresses"][0], "--recipient-address", contract["admin_addresses"][0]]  # fmt: skip
@@ -147,7 +147,7 @@ def test_the_unit_of_a_withdrawal_is_said(wb, guide):
 
 
 def test_all_problems_at_once(wb):
-    """Every problem is named, and the exit code is 2."""
+    """Every problem is reported, and the exit code is 2."""
     ended = wb("transactions", "authorize", "--amount", "x")
 
     assert ended.code == 2
@@ -158,7 +158,7 @@ def test_all_problems_at_once(wb):
 
 
 def test_refused(wb):
-    """What the service refuses ends with 3, in its words, on stderr alone."""
+    """A refusal by the service ends with 3, with the service's message on stderr only."""
     ended = wb("transactions", "refund", NOBODY, "--amount", "FULL")
 
     assert (ended.code, ended.out) == (3, "")
@@ -166,7 +166,7 @@ def test_refused(wb):
 
 
 def test_exit_codes_of_all_errors():
-    """Each error of ours has its exit code."""
+    """Each error class has its exit code."""
     from datetime import UTC, datetime
 
     from workbench import errors
@@ -184,7 +184,7 @@ def test_exit_codes_of_all_errors():
 
 
 def test_an_unknown_outcome(wb):
-    """A call that left and got no answer ends with 4; it was not sent again, and the words say what to do."""
+    """A request without an answer ends with 4 and is not sent again. The message states the next step."""
     sandbox = Sandbox()
     with sandbox.serve() as url:
         sandbox.add_fault("lost", of="simulate_authorization")
@@ -204,7 +204,7 @@ def test_an_unknown_outcome(wb):
 
 
 def test_a_body_from_a_file_with_options_on_top(wb):
-    """A body comes from a file; an option changes a member of it, nested ones too."""
+    """A body is read from a file, and options override its members, including nested members."""
     ended = wb("users", "create", "--from", BODY, "--address.city", "Salem", "--external-id", "x-1", "-o", "json")
 
     assert ended.code == 0
@@ -213,7 +213,7 @@ def test_a_body_from_a_file_with_options_on_top(wb):
 
 
 def test_advice_is_a_line_of_its_own(wb):
-    """What the client advises is said in a line, and the call goes on."""
+    """Advice of the client is printed on a separate line, and the call continues."""
     ended = wb("users", "create", "--from", BODY, "--country-of-issue", "us", "-o", "json")
 
     assert ended.code == 0
@@ -223,7 +223,7 @@ def test_advice_is_a_line_of_its_own(wb):
 
 
 def test_invisible_text_is_not_sent(wb):
-    """Characters that nobody can see are refused, and shown as escapes."""
+    """Invisible characters are refused and shown as escapes."""
     ended = wb("users", "create", "--from", BODY, "--external-id", "a\u202eb\x1b[31m")
 
     assert ended.code == 2
@@ -233,7 +233,7 @@ def test_invisible_text_is_not_sent(wb):
 
 @pytest.mark.slow
 def test_a_body_from_a_pipe(piped):
-    """A body comes from stdin."""
+    """A body is read from stdin."""
     done = piped("transactions", "refund", NOBODY, "--from", "-", stdin=b'{"amount": 5}')
 
     assert done.returncode == 3
@@ -253,7 +253,7 @@ def test_a_body_from_a_pipe(piped):
     ids=["cut", "list", "unknown", "fraction", "null", "twice"],
 )
 def test_a_wrong_body(wb, tmp_path, body, said):
-    """A body that cannot be meant ends with 2, and says why."""
+    """An invalid or ambiguous body ends with 2 and a reason."""
     (tmp_path / "body.json").write_text(body)
     ended = wb("transactions", "refund", NOBODY, "--from", str(tmp_path / "body.json"))
 
@@ -262,14 +262,14 @@ def test_a_wrong_body(wb, tmp_path, body, said):
 
 
 def test_an_amount_left_out_of_a_body_is_not_full(wb, tmp_path):
-    """A body without an amount does not refund everything."""
+    """A body without an amount does not refund the full amount."""
     (tmp_path / "body.json").write_text("{}")
 
     assert wb("transactions", "refund", NOBODY, "--from", str(tmp_path / "body.json")).code == 2
 
 
 def test_a_missing_file(wb):
-    """A file that is not there is said."""
+    """A missing file is reported."""
     ended = wb("transactions", "refund", NOBODY, "--from", "nowhere.json")
 
     assert ended.code == 2
@@ -280,7 +280,7 @@ def test_a_missing_file(wb):
 
 
 def test_dry_run_sends_nothing_and_shows_no_key(wb, guide):
-    """The request is shown as curl, the key as a variable, and nothing happens."""
+    """The request is printed as a curl command with a variable for the key, and nothing is sent."""
     ended = authorize(wb, guide, "--dry-run")
 
     assert ended.code == 0
@@ -291,13 +291,13 @@ def test_dry_run_sends_nothing_and_shows_no_key(wb, guide):
 
 
 def test_dry_run_masks_private_values(wb):
-    """Private values are masked in curl as well, unless revealed."""
+    """Private values in the curl command are masked unless revealed."""
     assert "noor" not in wb("users", "create", "--from", BODY, "--dry-run").out.lower().replace("tour-noor", "")
     assert "noor.vandenberg@example.com" in wb("users", "create", "--from", BODY, "--dry-run", "--reveal").out
 
 
 def test_curl_quotes_what_it_shows(wb, guide):
-    """A hostile value cannot end the quotes of the shell."""
+    """A hostile value cannot end the shell's quotes."""
     ended = authorize(wb, guide, "--dry-run", merchant="x'; rm -rf / #")
 
     assert any('"merchantName":"x\'; rm -rf / #"' in word for word in shlex.split(ended.out))
@@ -308,7 +308,7 @@ def test_curl_quotes_what_it_shows(wb, guide):
 
 @pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
 def test_forms_for_programs(wb, form):
-    """Each form is what it says, on stdout alone."""
+    """Each output format is valid and is printed to stdout only."""
     ended = wb("contracts", "list", "-o", form)
 
     assert (ended.code, ended.err) == (0, "")
@@ -324,7 +324,7 @@ def test_forms_for_programs(wb, form):
 
 
 def test_fields(wb):
-    """Only the members asked for are written, by either of their names, in that order."""
+    """Only the requested members are printed, in the requested order, by attribute name or wire name."""
     for fields in ("chain_id,id", "chainId,id"):
         head, *rows = wb("contracts", "list", "-o", "csv", "--fields", fields).out.splitlines()
         assert head == fields
@@ -336,14 +336,14 @@ def test_fields(wb):
 
 
 def test_masked_unless_revealed(wb):
-    """Private values are masked in every form, and shown where asked for."""
+    """Private values are masked in every format unless `--reveal` is given."""
     for form in ("table", "json", "ndjson", "csv"):
         assert "noor.vandenberg" not in wb("users", "create", "--from", BODY, "--fresh", "-o", form).out
         assert "noor.vandenberg" in wb("users", "create", "--from", BODY, "--fresh", "--reveal", "-o", form).out
 
 
 def test_all_pages(wb, guide):
-    """`--all` reads every page; without it one page comes."""
+    """`--all` reads every page; without it, one page is read."""
     user = guide["rewards_users"][0]
     one = wb("rewards", "list", "--user-id", user["id"], "-o", "ndjson").out.splitlines()
     every = wb("rewards", "read", user["id"], "-o", "ndjson").out.splitlines()
@@ -354,7 +354,7 @@ def test_all_pages(wb, guide):
 
 
 def test_rewards_say_exact_sums(wb, guide):
-    """`rewards` sums what it read, exactly, on stderr."""
+    """`rewards` prints exact sums of the items to stderr."""
     ended = wb("rewards", "read", guide["rewards_users"][0]["id"], "-o", "ndjson")
     earned = sum(int(row["points"]) for row in map(json.loads, ended.out.splitlines()) if row["type"] == "earned")
 
@@ -366,7 +366,7 @@ HOSTILE = "\x1b]52;c;aGk=\x07\x9b31m\u202e[/bold]=cmd|' /C calc'!A"
 
 @pytest.mark.parametrize("form", ["table", "json", "ndjson", "csv"])
 def test_hostile_text_reaches_no_terminal(capsys, form):
-    """Control and direction characters of data are escaped in every form."""
+    """Control characters and direction marks in data are escaped in every format."""
     show([build(User, {"id": NOBODY, "external_id": HOSTILE, "application_status": HOSTILE})], Output(output=form))
 
     out = capsys.readouterr().out
@@ -375,7 +375,7 @@ def test_hostile_text_reaches_no_terminal(capsys, form):
 
 
 def test_spreadsheets_get_no_formula(capsys):
-    """A cell that would start a formula is written as text."""
+    """A cell that a spreadsheet would run as a formula is written as text."""
     show([build(User, {"id": NOBODY, "external_id": "=cmd|x"})], Output(output="csv"))
 
     assert "'=cmd|x" in capsys.readouterr().out
@@ -385,7 +385,7 @@ def test_spreadsheets_get_no_formula(capsys):
     "words", [["--api-key", "very-secret"], ["--api_key=very-secret"], ["--API-KEY", "very-secret"]]
 )
 def test_no_key_on_a_command_line(wb, words):
-    """There is no option for a key, and trying says where keys go."""
+    """No option takes a key. An attempt prints where keys belong."""
     ended = wb("contracts", "list", *words)
 
     assert ended.code == 2
@@ -394,7 +394,7 @@ def test_no_key_on_a_command_line(wb, words):
 
 
 def test_journal_knows_what_was_sent(wb, guide):
-    """Calls with an effect are in the journal, with their end, by the next command."""
+    """The next command lists earlier calls with an effect and their outcomes."""
     authorize(wb, guide)
     wb("transactions", "refund", NOBODY, "--amount", "1")
     rows = [json.loads(line) for line in wb("journal", "list", "-o", "ndjson").out.splitlines()]
@@ -423,7 +423,7 @@ def served():
 
 
 def test_an_endpoint_is_registered_on_a_served_sandbox(wb, served, monkeypatch):
-    """The control's own URL and the URL of the sandbox do not collide; nor do the two tenants."""
+    """The `url` of the endpoint does not conflict with the sandbox's `--url`, and likewise for the tenant."""
     sandbox, url = served
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key")
     ended = wb("sandbox", "register-endpoint", "http://127.0.0.1:9/hooks", "--url", url, "-o", "json")
@@ -436,7 +436,7 @@ def test_an_endpoint_is_registered_on_a_served_sandbox(wb, served, monkeypatch):
 
 
 def test_the_printed_curl_can_be_run(wb, served):
-    """What `--dry-run` prints for a served sandbox does the call, also where no member is given, as in a full refund."""
+    """The curl command from `--dry-run` works on a served sandbox, also with an empty body for a full refund."""
     sandbox, url = served
     card = sandbox.guide()["cards"]["active"][0]
     words = ["--card-id", card, "--amount", "1250", "--currency", "USD", "--merchant-name", "Example Shop",
@@ -451,12 +451,12 @@ def test_the_printed_curl_can_be_run(wb, served):
 
 
 def test_a_dry_run_on_an_embedded_sandbox_says_how_to_serve_it(wb, guide):
-    """The address of an embedded sandbox cannot be reached; how to serve it is shown."""
+    """An embedded sandbox has no reachable URL, so a message states how to serve it."""
     assert "workbench sandbox serve --own" in authorize(wb, guide, "--dry-run").err
 
 
 def run_curl(sandbox, command: str):
-    """Run a printed command in a shell, as a person does who pastes it."""
+    """Run a printed command in a shell, as a person would paste it."""
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     environ = {**os.environ, "WORKBENCH_API_KEY": sandbox.full_key}

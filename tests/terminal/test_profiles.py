@@ -1,4 +1,4 @@
-"""Profiles, production and arming at a prompt."""
+"""Profiles, production and arming at the prompt."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ def profiles(own_state, monkeypatch):
 
 
 def test_profiles_are_listed_without_keys(wb):
-    """A profile is shown with where its key comes from, never with the key."""
+    """The list shows the source of each profile's key, but not the key."""
     listed = wb("profiles", "list")
 
     assert listed.code == 0
@@ -54,7 +54,7 @@ def test_profiles_are_listed_without_keys(wb):
 
 
 def test_profiles_are_checked(wb, profiles):
-    """Every mistake of a file is reported, and ends with 5."""
+    """Every mistake in a profiles file is reported, and the command ends with 5."""
     profiles.chmod(0o600)
     assert wb("profiles", "check").code == 0
     profiles.write_text(PROFILES + '\n[profiles.bad]\nbase_url = "ftp://x"\napi_key = "canary-in-a-file"\n')
@@ -82,7 +82,7 @@ def answer_with(status: int) -> Callable[[Request], Response]:
 )
 @pytest.mark.usefixtures("short_pauses")
 def test_a_profile_that_does_not_work_is_reported(wb, profiles, scheme, status, code, words):
-    """A check of a service that cannot be read says what happened, and does not end with 0."""
+    """A failed check of a service reports the reason and does not end with 0."""
     with http_server.running(answer_with(status or 200)) as url:
         where = url.replace("http:", f"{scheme}:") if status else "http://127.0.0.1:9"
         profiles.write_text(f'[profiles.here]\nbase_url = "{where}/v1"\n')
@@ -94,7 +94,7 @@ def test_a_profile_that_does_not_work_is_reported(wb, profiles, scheme, status, 
 
 
 def test_the_check_of_a_profile_reports_as_learn_does(wb, profiles, tmp_path, monkeypatch):
-    """By reads alone; the behavior file has what they show, and a difference ends with 5."""
+    """The check sends only reads. The behavior file contains what they show, and a difference ends with 5."""
     sandbox = Sandbox(behavior={"rate_limit": 600})
     monkeypatch.setenv("WORKBENCH_API_KEY", sandbox.full_key)
     with sandbox.serve() as url:
@@ -111,7 +111,7 @@ def test_the_check_of_a_profile_reports_as_learn_does(wb, profiles, tmp_path, mo
 
 
 def test_an_unknown_profile(wb):
-    """A profile that is not there ends with 2, and the others are named."""
+    """An unknown profile ends with 2, and the error lists the existing profiles."""
     ended = wb("contracts", "list", "--profile", "nowhere")
 
     assert ended.code == 2
@@ -119,12 +119,12 @@ def test_an_unknown_profile(wb):
 
 
 def test_a_profile_may_be_a_sandbox_of_its_own(wb):
-    """A profile without a service acts on an embedded sandbox with its settings."""
+    """A profile without a service uses an embedded sandbox with the profile's settings."""
     assert wb("contracts", "list", "--profile", "own", "--fields", "id").code == 0
 
 
 def test_production_needs_to_be_said(wb):
-    """Without --live a production profile is not used, by option or by variable."""
+    """Without --live, a production profile is refused, whether an option or a variable selects it."""
     ended = wb("contracts", "list", "--profile", "live")
 
     assert ended.code == 2
@@ -132,7 +132,7 @@ def test_production_needs_to_be_said(wb):
 
 
 def test_simulations_are_refused_in_production(wb):
-    """A simulation never leaves for production."""
+    """A simulation is not sent to production."""
     ended = wb("transactions", "refund", NOBODY, "--amount", "FULL", "--profile", "live", "--live")
 
     assert ended.code == 6
@@ -140,7 +140,7 @@ def test_simulations_are_refused_in_production(wb):
 
 
 def test_effects_need_arming(wb):
-    """An effect in production is refused until `workbench profiles arm` allowed it."""
+    """A call with an effect in production is refused until `workbench profiles arm` allows it."""
     ended = wb("users", "update", NOBODY, "--first-name", "Ada", "--profile", "live", "--live")
 
     assert ended.code == 6
@@ -154,7 +154,7 @@ def test_effects_need_arming(wb):
     ids=["delete", "cancel", "arm"],
 )  # fmt: skip
 def test_a_typed_word_needs_a_terminal(wb, tokens):
-    """What asks for a typed word is not done from a script."""
+    """A script cannot confirm a command that requires typed text."""
     live = [] if tokens[0] == "profiles" else ["--live"]
     ended = wb(*tokens, "--profile", "live", *live)
 
@@ -167,7 +167,7 @@ def spawn(*tokens: str) -> pexpect.spawn:
 
 
 def test_arming_asks_for_a_word_and_lasts(wb, own_state):
-    """At a terminal, the typed host arms the named operations alone, for some minutes, in a file of the user's own."""
+    """At a terminal, typing the host arms only the named operations for some minutes, recorded in the user's file."""
     child = spawn("profiles", "arm", "update_user", "--profile", "live", "--reason", "ticket 7", "--minutes", "5")
     child.expect_exact("Type api.example.com to allow it: ")
     child.sendline("api.example.com")
@@ -211,7 +211,7 @@ WITHDRAWAL = [
     ids=["delete", "withdrawal"],
 )
 def test_what_cannot_be_undone_is_typed(own_state, tokens, says, types):
-    """Armed or not, a deletion and a withdrawal in production ask for a typed word; a wrong one sends nothing."""
+    """In production, even an armed deletion or withdrawal requires typed text. Wrong text sends nothing."""
     armed(own_state)
     # exit status 6 means that the connection was refused and the request was not sent
     for word, code in ((types, 6), ("yes", 2)):
@@ -225,7 +225,7 @@ def test_what_cannot_be_undone_is_typed(own_state, tokens, says, types):
 
 
 def test_a_wrong_word_arms_nothing(own_state):
-    """Any other word ends with 2, and arms nothing."""
+    """Any other text ends with 2 and arms nothing."""
     child = spawn("profiles", "arm", "update_user", "--profile", "live", "--reason", "x")
     child.expect_exact("Type api.example.com to allow it: ")
     child.sendline("yes")
@@ -237,7 +237,7 @@ def test_a_wrong_word_arms_nothing(own_state):
 
 
 def test_an_arming_ends(wb, own_state):
-    """An arming that is over, or that was tampered with, allows nothing and is forgotten."""
+    """An expired or modified arming allows nothing and is removed."""
     path = own_state / "armed-live.json"
     for text in (
         '{"operations": ["update_user"], "until": "2020-01-01T00:00:00+00:00", "reason": "x", "host": "api.example.com"}',
@@ -257,17 +257,17 @@ def test_an_arming_ends(wb, own_state):
     ids=["a read", "a sandbox", "no reason", "too long"],
 )  # fmt: skip
 def test_what_cannot_be_armed(wb, tokens):
-    """Reads, sandboxes, no reason and long times are refused."""
+    """Reads, sandboxes, an empty reason and long durations are refused."""
     assert wb(*tokens).code == 2
 
 
 def test_two_places_contradict_each_other(wb):
-    """A command acts in one place."""
+    """A command has exactly one target."""
     assert wb("contracts", "list", "--profile", "test", "--fresh").code == 2
 
 
 def test_doctor_names_a_file_others_can_read(wb, profiles):
-    """A profile file that others can read is named with the command that fixes it."""
+    """If other users can read the profiles file, the check prints the command that fixes it."""
     assert wb("profiles", "check").code in {0, 5}
     profiles.chmod(0o644)
     ended = wb("profiles", "check")
@@ -278,7 +278,7 @@ def test_doctor_names_a_file_others_can_read(wb, profiles):
 
 
 def test_a_new_sandbox_is_new_whatever_the_environment_says(wb, monkeypatch):
-    """`--fresh` never opens the profile that WORKBENCH_PROFILE names; without it, commands do."""
+    """`--fresh` ignores the profile in WORKBENCH_PROFILE, which commands otherwise use."""
     monkeypatch.setenv("WORKBENCH_PROFILE", "here")
 
     assert wb("contracts", "list", "--fresh").code == 0

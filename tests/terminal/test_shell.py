@@ -1,4 +1,4 @@
-"""The shell: ready names, faces, a history without keys."""
+"""The shell: predefined names, display of results, and a history without keys."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def ipython(tmp_path, monkeypatch):
 
 
 def test_one_line(piped, tmp_path):
-    """`-c` runs one line with everything ready, and shows faces."""
+    """`-c` runs one line with the predefined names and displays the result."""
     done = piped(
         "sandbox",
         "shell",
@@ -45,7 +45,7 @@ def test_one_line(piped, tmp_path):
 
 
 def test_an_error_has_its_code_and_its_face(piped, tmp_path):
-    """A refusal in `-c` ends with 3 and shows what happened, without a trace."""
+    """A refusal in `-c` ends with 3 and shows the error without a traceback."""
     code = "api.simulate_refund(transaction_id='3f2a0b1c-0000-4000-8000-000000000000', amount=wb.FULL)"
     done = piped("sandbox", "shell", "--fresh", "-c", code, IPYTHONDIR=str(tmp_path))
 
@@ -55,7 +55,7 @@ def test_an_error_has_its_code_and_its_face(piped, tmp_path):
 
 
 def test_history_keeps_no_key(ipython, monkeypatch):
-    """An input that holds a key is left out of the history; others are kept."""
+    """Inputs that contain a key are left out of the history. Other inputs are stored."""
     monkeypatch.setenv("WORKBENCH_FAR_API_KEY", "canary-7f3a")
     keep_no_keys(ipython)
     ipython.run_cell("settings = dict(api_key='canary-1')", store_history=True)
@@ -80,12 +80,12 @@ def test_history_keeps_no_key(ipython, monkeypatch):
     ],
 )
 def test_what_counts_as_a_key(text, holds):
-    """A literal beside a name of a key counts; a variable does not."""
+    """A literal assigned to the name of a key counts as a key. A variable does not."""
     assert holds_key(text) is holds
 
 
 def test_the_shell_itself(tmp_path, own_state):
-    """At a terminal the shell says what is ready, completes operations, and ends with exit."""
+    """At a terminal, the shell lists its names, completes operations and ends with `exit`."""
     child = pexpect.spawn(
         sys.executable, ["-m", "workbench", "sandbox", "shell", "--fresh"], cwd=ROOT, timeout=60, encoding="utf-8",
         env={"PATH": "", "TERM": "dumb", "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "WORKBENCH_STATE": str(own_state)},
@@ -113,7 +113,7 @@ def test_completion_of_operations_and_arguments(ipython):
 
 
 def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
-    """The command writes the panel's overview to one HTML file, opens it when asked, and leaves one that exists alone."""
+    """The command writes the panel's overview to one HTML file, opens it on request, and does not overwrite a file."""
     import webbrowser
 
     from workbench.screens.panel.panel import Panel
@@ -132,7 +132,7 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
 
 
 def test_the_dashboard_is_of_what_the_options_name(wb, tmp_path, monkeypatch):
-    """A command that takes the target itself receives the options for it: --fresh writes a program of 240 people."""
+    """The target options apply to the command: --fresh writes a program of 240 people."""
     from workbench.screens.panel.panel import Panel
 
     monkeypatch.setattr(Panel, "document", lambda panel, every=0: str(len(panel.lists["users"])))
@@ -143,7 +143,7 @@ def test_the_dashboard_is_of_what_the_options_name(wb, tmp_path, monkeypatch):
 
 
 def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
-    """With --every the file is written again after each interval, until Ctrl-C; the page reloads itself as often."""
+    """With --every, the file is rewritten at each interval until Ctrl-C, and the page reloads as often."""
     from contextlib import nullcontext
 
     from workbench.screens.panel.panel import Panel
@@ -166,6 +166,6 @@ def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
 
 
 def test_json_is_importable():
-    """The session that the shell opens can say what it is, without its key."""
+    """The shell's session can describe itself without its key."""
     with connect() as api:
         assert api.sandbox.full_key not in json.dumps(api.info())

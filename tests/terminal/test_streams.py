@@ -1,4 +1,4 @@
-"""Streams: terminals and pipes, broken ones, full disks, interrupts, poor encodings."""
+"""Streams of commands: terminals, pipes, closed pipes, full disks, interrupts and limited encodings."""
 
 import os
 import re
@@ -24,7 +24,7 @@ WB = [sys.executable, "-m", "workbench"]
 
 
 def test_color_on_a_terminal_and_none_in_a_pipe(piped):
-    """A terminal gets colors; a pipe, and NO_COLOR, get none."""
+    """Output is colored on a terminal, but not in a pipe or with NO_COLOR."""
     child = pexpect.spawn(
         sys.executable, ["-m", "workbench", "contracts", "list", "--full", "--fresh"], cwd=ROOT, timeout=60
     )
@@ -42,7 +42,7 @@ def test_color_on_a_terminal_and_none_in_a_pipe(piped):
 
 @pytest.mark.parametrize("columns", [40, 200])
 def test_width_of_the_terminal_is_kept(columns):
-    """Help fits a narrow terminal."""
+    """Help fits into a narrow terminal."""
     child = pexpect.spawn(
         sys.executable, ["-m", "workbench", "--help"], cwd=ROOT, timeout=60, dimensions=(50, columns), encoding="utf-8",
         env=dict(os.environ),  # set explicitly, because readline adds COLUMNS to an inherited environment
@@ -57,7 +57,7 @@ def test_width_of_the_terminal_is_kept(columns):
 @pytest.mark.parametrize("environ", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
                                      pytest.param({"PYTHONIOENCODING": "cp1252"}, marks=pytest.mark.soak), {"PYTHONIOENCODING": "ascii"}])  # fmt: skip
 def test_poor_encodings(piped, environ):
-    """Where only ASCII, or a code page, can be written, nothing fails."""
+    """Commands work if only ASCII or a code page can be written."""
     for tokens in (
         ["--help"],
         ["transactions", "refund", "--help"],
@@ -72,7 +72,7 @@ def test_poor_encodings(piped, environ):
 
 
 def test_a_closed_pipe_is_not_an_error(tmp_path):
-    """`| head -1` ends quietly."""
+    """`| head -1` ends without an error message."""
     script = (
         f"set -o pipefail; {sys.executable} -m workbench docs assumptions -o ndjson | head -1; echo ${{PIPESTATUS[0]}}"
     )
@@ -84,7 +84,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
-    """An answer that cannot be written ends with 5; what was done is done, and is in the journal."""
+    """An answer that cannot be written ends with 5. The call's effect and its journal entry remain."""
     body = ROOT / "tests/terminal/application.json"
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -100,7 +100,7 @@ def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
 def test_interrupts(number, code):
-    """Ctrl-C and a stop end with their codes, and say where to look for the unknown."""
+    """Ctrl-C and SIGTERM end with their exit codes, and the message names where unknown outcomes are listed."""
     child = subprocess.Popen(
         [*WB, "events", "listen"],
         cwd=ROOT,
@@ -120,7 +120,7 @@ def test_interrupts(number, code):
 
 
 def test_a_stop_waits_for_an_import(tmp_path: Path):
-    """SIGTERM while a module is imported leaves no module half made: the command ends after the import."""
+    """If SIGTERM arrives while a module is imported, the command ends after the import has completed."""
     (tmp_path / "stopping.py").write_text(
         "import signal\ntry:\n    signal.raise_signal(signal.SIGTERM)\nexcept BaseException:\n    pass\nwhole = True\n"
     )
@@ -153,7 +153,7 @@ def test_an_ignored_hangup_stays_ignored():
 
 
 def test_a_closed_output_does_not_change_how_a_call_ended(piped):
-    """With stdout closed, a call that is carried out ends with 0."""
+    """With stdout closed, a successful call ends with 0."""
     body = "tests/terminal/application.json"
     words = f"{sys.executable} -m workbench users create --from {body} >&-"
     done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
@@ -163,7 +163,7 @@ def test_a_closed_output_does_not_change_how_a_call_ended(piped):
 
 
 def test_nothing_is_asked_where_nobody_types(piped, own_state):
-    """A key that is missing is an error in a pipe, never a prompt that hangs."""
+    """In a pipe, a missing key is an error and not a prompt."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
     done = piped("contracts", "list", "--profile", "far")
 
@@ -172,7 +172,7 @@ def test_nothing_is_asked_where_nobody_types(piped, own_state):
 
 
 def test_nothing_is_read_from_a_terminal_for_a_body():
-    """`--from -` with nothing piped in says so, and does not wait."""
+    """`--from -` on a terminal reports an error and does not wait."""
     child = pexpect.spawn(sys.executable, ["-m", "workbench", "users", "create", "--from", "-"], cwd=ROOT, timeout=60)
     shown = child.read()
     child.close()
@@ -182,7 +182,7 @@ def test_nothing_is_read_from_a_terminal_for_a_body():
 
 
 def test_the_key_is_in_no_process_list(own_state, monkeypatch):
-    """The command line of a running command holds no key."""
+    """The command line of a running command contains no key."""
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "canary-of-a-key")
     with subprocess.Popen(
         [*WB, "events", "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -198,7 +198,7 @@ def test_the_key_is_in_no_process_list(own_state, monkeypatch):
 
 
 def test_two_commands_at_once_lose_nothing(own_state):
-    """Commands that run at the same time share the sandbox's file."""
+    """Concurrent commands share the sandbox's file without losing changes."""
     subprocess.run([*WB, "sandbox", "reset"], cwd=ROOT, check=True, capture_output=True)
     words = [*WB, "sandbox", "deposit", "--amount", "0.50", "-o", "json"]
     children = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(4)]
@@ -211,7 +211,7 @@ def test_two_commands_at_once_lose_nothing(own_state):
 
 
 def test_a_command_is_quick():
-    """A command on the kept sandbox answers within a second of processor time."""
+    """A command on the stored sandbox takes less than a second of processor time."""
     subprocess.run([*WB, "sandbox", "reset"], cwd=ROOT, check=True, capture_output=True)
     before = os.times()
     subprocess.run([*WB, "contracts", "list"], cwd=ROOT, check=True, capture_output=True)
@@ -221,7 +221,7 @@ def test_a_command_is_quick():
 
 
 def test_an_interrupted_call_is_listed_as_unknown():
-    """Ctrl-C while a call is in flight: 130, the call is listed as unknown, and it was sent once."""
+    """Ctrl-C during a call ends with 130. The call was sent once and is listed as unknown."""
     with closing(Sandbox()) as sandbox, sandbox.serve() as url:
         sandbox.add_fault("latency", of="simulate_authorization", seconds=20)
         card = sandbox.guide()["cards"]["active"][0]
@@ -244,7 +244,7 @@ def test_an_interrupted_call_is_listed_as_unknown():
 
 
 def test_the_header_of_csv_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    """Names come from the service too: no escape sequence of theirs reaches the terminal, no formula a spreadsheet."""
+    """Names can come from the service, so escape sequences and formulas in a CSV header are escaped."""
     show([{"\x1b]0;title\x07id": 1, "=1+1": 2}], Output(output="csv"))
 
     assert capsys.readouterr().out.splitlines()[0] == r"\x1b]0;title\x07id,'=1+1"
@@ -252,7 +252,7 @@ def test_the_header_of_csv_is_escaped(capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.skipif(shutil.which("less") is None, reason="less is not installed")
 def test_what_is_taller_than_a_terminal_is_paged():
-    """A table of more lines than a terminal has goes through the pager; one that fits does not."""
+    """A table taller than the terminal goes through the pager. A shorter table does not."""
     for rows, paged in ((10, True), (300, False)):
         child = pexpect.spawn(
             sys.executable, ["-m", "workbench", "contracts", "list", "--full", "--fresh"], cwd=ROOT, timeout=60,

@@ -1,4 +1,4 @@
-"""`workbench test explore` and `http`."""
+"""The commands `workbench test explore` and `workbench test http`."""
 
 import inspect
 import shlex
@@ -39,7 +39,7 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb):
     ],
 )
 def test_a_replay_has_every_option(command, given, wb, monkeypatch):
-    """Each option of the signature but those that choose one run is in the command that is printed."""
+    """The printed command repeats every option, except those that select a single run."""
     failed = SimpleNamespace(failure=SimpleNamespace(universe=7), universes=8, interrupted=False)
     monkeypatch.setattr(testing, "explore", lambda *_, **__: failed)
     positional = [f"{APPLICATION}Shop"] if command == "explore" else []

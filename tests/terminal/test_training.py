@@ -1,4 +1,4 @@
-"""`workbench class` and `workbench course`."""
+"""Commands of the class and the course."""
 
 import os
 import re
@@ -163,7 +163,7 @@ def test_a_class_is_not_served_from_a_file(wb, tmp_path: Path):
 
 
 def test_commands_of_a_learner_act_in_the_class(wb, monkeypatch: pytest.MonkeyPatch):
-    """WORKBENCH_CLASS leads a command to the sandbox that the learner's notebooks use."""
+    """With WORKBENCH_CLASS, a command uses the sandbox that the learner's notebooks use."""
     server = ClassServer(["Ann"])
     with server.serve() as url:
         monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{server.learners[0].code}")

@@ -1,4 +1,4 @@
-"""A withdrawal at the prompt, from file to file: plan, sign, verify, the message, the transaction, its execution."""
+"""A withdrawal at the prompt, from file to file: plan, signature, verification, message, transaction and execution."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ TO = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 @pytest.fixture
 def files(wb, tmp_path):
-    """The files of a planned and signed withdrawal, and the admin's signature."""
+    """Files of a planned and signed withdrawal, with the admin's signature."""
     contract = json.loads(wb("contracts", "list", "-o", "json").out)[0]
 
     def run(name, *tokens):
@@ -34,7 +34,7 @@ def transaction(wb, files, *options):
 
 
 def test_a_withdrawal_from_plan_to_execution(wb, files, tmp_path):
-    """Each command takes the files of the ones before it, and the sandbox executes the result once."""
+    """Each command reads the files of earlier commands, and the sandbox executes the result once."""
     plan, signed, *_ = files
     built = transaction(wb, files, "--no-direct-transfer", "--reveal")
     sent = tmp_path / "transaction.json"
@@ -51,7 +51,7 @@ def test_a_withdrawal_from_plan_to_execution(wb, files, tmp_path):
 
 
 def test_the_transaction_is_masked(wb, files):
-    """Without --reveal neither half of the signature is shown, and nothing speaks Python."""
+    """Without --reveal the signatures are masked, and the message names the option."""
     half = json.loads(Path(files[3]).read_text())["signature"]
     shown = transaction(wb, files, "--direct-transfer")
 
@@ -60,7 +60,7 @@ def test_the_transaction_is_masked(wb, files):
 
 
 def test_what_version_2_needs_is_asked_for(wb, files):
-    """Whether the transfer is direct is never assumed."""
+    """A version 2 contract requires --direct-transfer or --no-direct-transfer."""
     ended = transaction(wb, files)
 
     assert (ended.code, ended.out) == (2, "")
@@ -68,11 +68,11 @@ def test_what_version_2_needs_is_asked_for(wb, files):
 
 
 def test_another_signer_is_refused(wb, files):
-    """A signature that is not by the signer ends with 3."""
+    """A signature by another signer ends with 3."""
     ended = wb("withdrawals", "verify", *files[:2], "--signer", TO)
 
     assert ended.code == 3
-    assert "not over this withdrawal" in ended.err
+    assert "does not match this withdrawal" in ended.err
 
 
 def test_a_changed_plan_is_noticed(wb, files, tmp_path):
@@ -86,7 +86,7 @@ def test_a_changed_plan_is_noticed(wb, files, tmp_path):
 
 
 def test_an_amount_in_one_unit(wb):
-    """Dollars or native units, never both and never neither."""
+    """An amount is required in exactly one unit: dollars or native units."""
     terms = ("--contract", "a", "--token", TO, "--admin", TO, "--to", TO)
 
     assert wb("withdrawals", "plan", *terms).code == 2

@@ -25,9 +25,11 @@ from workbench.testing.recorded import Reading, read_traffic
 COUNTS = (1, 2, 3, 4, 6, 8, 10, 14, 18, 24, 32, 40)
 UNDECIDED = (
     "event_retries", "event_retry_spread", "event_ids", "review_seconds", "settle_by_clock", "reversed_lists",
-    "status_reasons", "tightened_roles", "unknown_members", "unknown_values",
+    "extra_members", "status_reasons", "tightened_roles", "unknown_members", "unknown_values",
 )  # fmt: skip
-"""Settings that no replay decides: delays, what a list in reverse hides, and rehearsals with words of the sandbox."""
+"""Settings that no replay decides: delays, what a list in reverse hides, members that are not compared, and rehearsals."""
+VALUES = {"error_bodies": {"400": {"error": "Bad Request"}}}
+"""Values of settings of which a replay decides a part alone."""
 HIDING = [
     ("evidence_total", "evidence_appended"),
     ("disputes_closed", "empty_patch"),
@@ -43,7 +45,8 @@ def values() -> list[Any]:
     for row in BEHAVIORS.values():
         if row.settable and row.id not in UNDECIDED:
             others = ("422" if other == STATUS else other for other in (row.observed, *row.others))
-            rows.append((row.id, next(other for other in others if other not in (row.documented, None, ANY))))
+            other = next(other for other in others if other not in (row.documented, None, ANY))
+            rows.append((row.id, VALUES.get(row.id, other)))
     return rows
 
 

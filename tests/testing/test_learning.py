@@ -102,7 +102,7 @@ def test_an_outcome_tells_differences_apart(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.slow
 def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
-    behavior = {"duplicate_external_id": "422", "extra_members": {"update_user": {"tier": "text"}}, "rate_limit": 600}
+    behavior = {"duplicate_external_id": "422", "error_bodies": {"400": {"error": "Bad Request"}}, "rate_limit": 600}
     learned = learn(recorded(behavior, tmp_path))
     text = learned.to_toml()
 
@@ -111,10 +111,12 @@ def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
     assert 'duplicate_external_id = "422"' in text
     assert "# confirmed: empty_patch, " in text
     learned.save(tmp_path / "acme.toml")
-    with wb.connect(behavior=str(tmp_path / "acme.toml")) as api:
-        assert (
-            api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], is_active=True).extra["tier"] == "text"
-        )
+    with wb.connect(behavior=str(tmp_path / "acme.toml")) as api, pytest.raises(wb.errors.BadRequest) as refused:
+        api.simulate_authorization(
+            card_id=api.sandbox.guide()["cards"]["locked"][0], amount=5, currency="USD", merchant_name="A",
+            merchant_category_code="5411",
+        )  # fmt: skip
+    assert refused.value.error == "Bad Request"
 
 
 @pytest.mark.slow
@@ -299,6 +301,35 @@ def test_a_refund_above_a_settlement_that_no_call_made(tmp_path) -> None:
     assert {row.id for row in alone.findings if row.status == "undecided"} == {"refund_bounds", "wrong_state"}
 
 
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_rewards_of_equal_times_keep_the_order_of_the_pages(order: str, tmp_path: Path) -> None:
+    """Rows of one second over two pages are no difference; a page that begins after unknown rows is counted."""
+    seconds = [9, 7, 7, 7, 7, 3] if order == "newest" else [3, 7, 7, 7, 7, 9]
+    items = [
+        {
+            "id": str(i),
+            "type": "earned",
+            "transactionAmountCents": i,
+            "reason": "CARD_SPEND",
+            "createdAt": f"2026-01-01T00:00:0{second}Z",
+        }
+        for i, second in enumerate(seconds)
+    ]
+
+    def call(limit: int, offset: int) -> str:
+        query = f"userId=9b26cf74-10af-42ce-bea3-5d52ed4a93c6&limit={limit}&offset={offset}"
+        url, page = f"{BASE}/v1/issuing/rewards/activity?{query}", {"items": items[offset : offset + limit]}
+        return json.dumps({"method": "GET", "url": url, "status": 200, "response_body": page})
+
+    (tmp_path / "calls.ndjson").write_text("\n".join([call(3, 0), call(3, 3), call(6, 0)]))
+    (tmp_path / "later.ndjson").write_text(call(3, 3))
+    learned, later = learn(tmp_path / "calls.ndjson"), learn(tmp_path / "later.ndjson")
+
+    assert (learned.unlisted, later.unlisted, later.behavior) == ((), (), {})
+    assert learned.behavior == ({} if order == "newest" else {"rewards_order": "oldest"})
+    assert any("not compared: 1 pages of rewards" in note for note in later.notes)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_path: Path) -> None:
     """The roles of a key are not in the traffic; any other refusal is a difference."""
@@ -318,8 +349,12 @@ def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_pat
     "behavior", [{"unknown_members": True}, {"unknown_values": ("status",)}], ids=["members", "values"]
 )
 def test_what_no_setting_explains_teaches_no_other_setting(behavior: Any, tmp_path: Path) -> None:
-    """Members and statuses of no document: neither a suppressed event nor a status named "text" is learned from them."""
+    """Members and statuses of no document: neither a suppressed event nor a status named "text" is learned from them.
+
+    The members are counted, and the statuses are differences.
+    """
     learned = learn(recorded(behavior, tmp_path))
 
-    assert set(learned.behavior) <= {"extra_members"}
-    assert learned.behavior or learned.unlisted
+    assert learned.behavior == {}
+    assert bool(learned.unlisted) == ("unknown_values" in behavior)
+    assert any("members are not named" in note for note in learned.notes) == ("unknown_members" in behavior)

@@ -65,7 +65,7 @@ def test_what_a_mock_raises_is_what_happened(transport: str) -> None:
 @pytest.mark.parametrize("environment", ["sandbox", "production"])
 def test_nothing_real_is_called_in_a_test(environment: Any) -> None:
     """A host of others, no transport, and no tool that answers: the call does not leave, and says what to do."""
-    with pytest.raises(NotSent, match=r"a test of pytest would call api\.example\.com; give the client a transport"):
+    with pytest.raises(NotSent, match=r"a pytest test would call api\.example\.com; give the client a transport"):
         both(environment=environment, journal=False if environment == "sandbox" else None)
 
 

@@ -1,4 +1,4 @@
-"""Receivers and workers on one inbox file, in processes that are killed, forked and kept from the file, and their senders."""
+"""Receivers, workers and senders of one inbox file. The processes are killed, forked, or lose access to the file."""
 
 import http.client
 import os
@@ -55,7 +55,7 @@ class Member:
     process: "subprocess.Popen[str] | None" = None
 
     def start(self) -> None:
-        """Start it, and wait until it is ready."""
+        """Start the process, and wait until it is ready."""
         command = [sys.executable, "-c", PROCESS, self.role, str(self.path), str(self.port), str(self.notes)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
         assert self.process.stdout is not None
@@ -63,7 +63,7 @@ class Member:
             assert self.process.stdout.readline() == "ready\n"
 
     def kill(self) -> None:
-        """End it, and what it forked, without a chance to tidy up."""
+        """Kill the process and its forks without cleanup."""
         process, self.process = self.process, None
         if process is not None and process.stdout is not None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -71,15 +71,15 @@ class Member:
             process.stdout.close()
 
     def limit_files(self, size: int) -> None:
-        """Let it write no file beyond a size, as on a full disk; -1 lifts that."""
+        """Limit the size of the files that the process writes, as on a full disk. -1 removes the limit."""
         assert self.process is not None
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
 def deliveries(events: int, seed: int) -> deque[tuple[str | None, dict[str, str], bytes]]:
-    """Return signed deliveries in a random order: some twice, some forged, the later half with a rotated key.
+    """Return signed deliveries in random order: some repeated, some forged, the later half with a rotated key.
 
-    A forged one has no id.
+    A forged delivery has no id.
     """
     chance = random.Random(seed)
     made: list[tuple[str | None, dict[str, str], bytes]] = []
@@ -97,7 +97,7 @@ def deliveries(events: int, seed: int) -> deque[tuple[str | None, dict[str, str]
 
 
 class Senders:
-    """Threads that send until everything is acknowledged, each delivery to any receiver."""
+    """Threads that send each delivery to any receiver until all are acknowledged."""
 
     def __init__(self, ports: list[int], queue: deque[tuple[str | None, dict[str, str], bytes]], count: int) -> None:
         self.acknowledged: set[str] = set()
@@ -132,7 +132,7 @@ class Senders:
 
 
 def hold(path: Path, seconds: float) -> None:
-    """Hold a file, as another program does that writes for long."""
+    """Hold a file, as another program does during a long write."""
     connection = sqlite3.connect(path, timeout=30, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     time.sleep(seconds)
@@ -141,7 +141,7 @@ def hold(path: Path, seconds: float) -> None:
 
 
 def recover(path: Path) -> None:
-    """Recover a file that nobody has open any more, as a restarted database does: its log is carried over and ends."""
+    """Recover a file that no process has open, as a restarted database does: its log is written back and removed."""
     connection = sqlite3.connect(path, timeout=30)
     assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -149,7 +149,7 @@ def recover(path: Path) -> None:
 
 
 def count(path: Path, query: str) -> int:
-    """Return what a query counts; 0 while there is no such table."""
+    """Return the result of a counting query; 0 if the table does not exist yet."""
     connection = sqlite3.connect(path, timeout=30)
     try:
         found: int = connection.execute(query).fetchone()[0]

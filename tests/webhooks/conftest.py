@@ -1,4 +1,4 @@
-"""A disk that is full for the inboxes of a test."""
+"""A full disk for the inboxes of a test."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from workbench.client.webhooks import store
 
 @pytest.fixture
 def fill_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """Return a function that lets the files of the inboxes opened since grow no further, or grow again."""
+    """Return a function that stops the files of newly opened inboxes from growing, or lets them grow again."""
     files: list[Database] = []
 
     def opened(*args: Any, **options: Any) -> Database:

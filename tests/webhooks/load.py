@@ -1,4 +1,4 @@
-"""A receiver in a process of its own, to be killed, and senders that do not give up."""
+"""A receiver in a separate process that is killed, and senders that retry."""
 
 import contextlib
 import itertools
@@ -28,7 +28,7 @@ KEY = "load-key"
 
 
 def receive(path: Path, port: int, notes: Path | None, ready: Connection) -> None:
-    """Receive events and handle them, until this process is killed."""
+    """Receive and handle events until this process is killed."""
     inbox = Inbox(path, keys=[KEY])
 
     @inbox.on("*", name="book", atomic=True)
@@ -49,7 +49,7 @@ def receive(path: Path, port: int, notes: Path | None, ready: Connection) -> Non
 
 
 class Receiver:
-    """A serving inbox that is killed and started again on the same port."""
+    """A serving inbox that is killed and restarted on the same port."""
 
     def __init__(self, path: Path, notes: Path | None = None) -> None:
         self.path = path
@@ -58,7 +58,7 @@ class Receiver:
         self.start()
 
     def start(self, patience: float = 60) -> None:
-        """Start it, and wait until it says its URL, or until the patience is over (s)."""
+        """Start the process, and wait until it prints its URL, for at most `patience` seconds."""
         self.ready, sender = PROCESSES.Pipe(duplex=False)
         self.process = PROCESSES.Process(target=receive, args=(self.path, self.port, self.notes, sender), daemon=True)
         self.process.start()
@@ -67,7 +67,7 @@ class Receiver:
             assert urlsplit(self.ready.recv()).port == self.port
 
     def kill(self) -> None:
-        """End it without a chance to tidy up."""
+        """Kill the process without cleanup."""
         self.process.kill()
         self.process.join()
         self.process.close()
@@ -76,7 +76,7 @@ class Receiver:
 
 @attrs.frozen
 class Sent:
-    """What the senders saw."""
+    """The result of the senders."""
 
     seconds: float
     acknowledged: frozenset[str]
@@ -84,7 +84,7 @@ class Sent:
 
 
 def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, bytes]]:
-    """Return signed requests of that many events, some of them twice, in a random order, each with the id of its event."""
+    """Return signed requests of `events` events in random order, some repeated, each with the id of its event."""
     chance = random.Random(seed)
     sample = sample_event("user.updated", KEY)
     once = []
@@ -100,7 +100,7 @@ def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, bytes]
 
 
 def _post(connection: socket.socket, requests: Sequence[bytes]) -> int:
-    """Send requests in one go; return how many of them, from the first one on, were acknowledged."""
+    """Send requests at once; return how many were acknowledged in sequence from the first."""
     found = b""
     with contextlib.suppress(OSError):
         connection.sendall(b"".join(requests))
@@ -113,7 +113,7 @@ def _post(connection: socket.socket, requests: Sequence[bytes]) -> int:
 def send(
     receiver: Receiver, work: list[tuple[str, bytes]], senders: int, kills: int, burst: int = 1, seed: int = 0
 ) -> Sent:
-    """Send everything until it is acknowledged, `burst` deliveries at once; kill the receiver meanwhile, also as it starts."""
+    """Send all deliveries, `burst` at once, until they are acknowledged, and kill the receiver meanwhile."""
     queue, chance = deque(work), random.Random(seed)
     acknowledged: list[tuple[str, float]] = []
     marks = [len(work) * (i + 1) // (kills + 1) for i in range(kills)]
@@ -166,7 +166,7 @@ def send(
 
 
 def wait_for_effects(path: Path, expected: int, seconds: float = 60) -> None:
-    """Wait until the handler has nothing left to do, or has done nothing for some seconds."""
+    """Wait until the handler has processed all events, or has made no progress for some seconds."""
     connection = sqlite3.connect(path)
     query = "SELECT count(*) FROM effects WHERE state = 'done'"
     done, moved = -1, time.monotonic()

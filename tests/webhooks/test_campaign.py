@@ -1,4 +1,4 @@
-"""Several receivers and a worker on one inbox file, under everything that goes wrong where webhooks are deployed."""
+"""Several receivers and a worker on one inbox file, under the faults of real deployments."""
 
 import random
 import sqlite3
@@ -36,11 +36,11 @@ def test_each_event_is_handled(
     holds: int,
     seconds: float,
 ) -> None:
-    """Each event is handled exactly once by an atomic handler and at least once by the other; nothing forged is stored.
+    """An atomic handler handles each event exactly once, another at least once, and no forged event is stored.
 
-    Deliveries come twice, out of order, forged, with a rotated key. The processes are killed, one has opened the inbox before
-    a fork, one reaches the file through a symbolic link; the file is held, and no file may grow for a while. The database
-    restarts: all processes end at once, and the next connection recovers the file.
+    Deliveries are repeated, reordered, forged, and signed with a rotated key. Processes are killed; one opened the
+    inbox before a fork, and one reaches the file through a symbolic link. The file is held, and for a while no file may
+    grow. The database restarts: all processes end at once, and the next connection recovers the file.
     """
     path, notes = tmp_path / "inbox.db", tmp_path / "notes"
     (tmp_path / "link.db").symlink_to(path)

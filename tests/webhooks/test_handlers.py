@@ -1,4 +1,4 @@
-"""Handlers of events: isolated, recorded, tried again, awaited, resumed after a crash."""
+"""Handlers of events are isolated, recorded, retried, awaited, and resumed after a crash."""
 
 import asyncio
 import functools
@@ -27,13 +27,13 @@ from workbench.service.interface.events import Event
 
 
 def put(inbox: Inbox, kind: str = "user.updated") -> str:
-    """Let an event arrive; return its id."""
+    """Deliver an event; return its id."""
     sample = sample_event(kind)
     return inbox.receive(sample.headers, sample.body).event.id
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait until something is so; fail if it is not in time."""
+    """Wait until a condition is true; fail after a timeout."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -41,7 +41,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
 
 
 def boom(event: Event) -> None:
-    """Fail, with words that hold a private value."""
+    """Raise an error whose message contains a private value."""
     raise LookupError(f"no account of {event.body.first_name} Canary")
 
 
@@ -55,7 +55,7 @@ def boom(event: Event) -> None:
     ],
 )
 def test_handlers_by_kind(pattern: str, kinds: list[str]) -> None:
-    """A handler sees the events of its kind, in order, each once, duplicates apart."""
+    """A handler gets the events of its kind in order, each once, without duplicates."""
     inbox, seen = Inbox(accept_unsigned=True), []
 
     @inbox.on(pattern)
@@ -71,7 +71,7 @@ def test_handlers_by_kind(pattern: str, kinds: list[str]) -> None:
 
 
 def test_failure_is_isolated_and_recorded(caplog: pytest.LogCaptureFixture) -> None:
-    """A failing handler stops neither the delivery nor another handler; its words are kept, but not shown or logged."""
+    """A failing handler stops neither delivery nor other handlers. Its message is stored, but not shown or logged."""
     inbox, seen = Inbox(accept_unsigned=True), []
     inbox.on("*", name="bad")(boom)
     inbox.on("*", name="good")(lambda event: seen.append(event.id))
@@ -90,7 +90,7 @@ def test_failure_is_isolated_and_recorded(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_tried_again_until_given_up() -> None:
-    """A failure is tried again at the intervals of its handler, and then only when asked for."""
+    """A failure is retried at the handler's intervals, and afterwards only on request."""
     times = [0.0]
     inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
     calls = []
@@ -114,7 +114,7 @@ def test_tried_again_until_given_up() -> None:
 
 
 def test_a_clock_that_goes_back_delays_no_retry() -> None:
-    """A failure is tried again after its pause at the latest, by a clock that was set back meanwhile, too."""
+    """A failure is retried after its interval at the latest, even if the clock was set back."""
     times = [1_000_000.0]
     inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
     calls = []
@@ -134,7 +134,7 @@ def test_a_clock_that_goes_back_delays_no_retry() -> None:
 
 @pytest.mark.slow
 def test_tries_last_about_a_day_and_vary() -> None:
-    """By default a failure is tried again for about a day, at growing intervals that vary by at most 10 %."""
+    """By default a failure is retried for about a day, at growing intervals that vary by at most 10 %."""
     times = [0.0]
     inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
     calls: list[float] = []
@@ -156,7 +156,7 @@ def test_tries_last_about_a_day_and_vary() -> None:
 
 
 def test_the_programs_random_numbers_are_left_alone() -> None:
-    """A seeded program draws the same numbers while a handler of its inbox fails and is tried again."""
+    """Retries do not change the random numbers of a seeded program."""
     inbox = Inbox(accept_unsigned=True)
     inbox.on("*", name="bad")(lambda event: 1 / 0)
     random.seed(7)
@@ -169,7 +169,7 @@ def test_the_programs_random_numbers_are_left_alone() -> None:
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_the_order_of_a_resource_is_kept_if_asked(ordered: bool) -> None:
-    """While an event waits for its next try, later ones about the same resource wait as well if the order is to be kept."""
+    """With `ordered`, later events about a resource wait while an event is retried."""
     times, down, seen = [0.0], {"u-1"}, []
     inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
     inbox.on("*", name="another", ordered=True)(boom)
@@ -197,7 +197,7 @@ def test_the_order_of_a_resource_is_kept_if_asked(ordered: bool) -> None:
 
 
 def test_an_event_that_is_given_up_holds_up_no_later_one() -> None:
-    """Where the order is kept, events of a resource go on after one that failed at every try, and after a restart."""
+    """With `ordered`, later events continue after an event whose retries all failed, also after a restart."""
     times, seen = [0.0], []
     inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
 
@@ -219,7 +219,7 @@ def test_an_event_that_is_given_up_holds_up_no_later_one() -> None:
 
 
 def test_retry_that_goes_well() -> None:
-    """A failure that goes well later is one no more."""
+    """A failure whose retry succeeds is no longer listed."""
     inbox, ready = Inbox(accept_unsigned=True), []
 
     @inbox.on("*", name="later")
@@ -235,7 +235,7 @@ def test_retry_that_goes_well() -> None:
 
 
 def test_effects_go_on_after_a_restart(tmp_path: Path) -> None:
-    """What a handler had not finished when the process ended, the handler of that name does after the restart."""
+    """After a restart the handler with the same name processes the remaining events."""
     with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as first:
 
         @first.on("*", name="book")
@@ -253,7 +253,7 @@ def test_effects_go_on_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
-    """What an atomic handler writes stands with the note that it is done, or not at all."""
+    """The writes of an atomic handler are stored together with the record of its run, or not at all."""
     with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as inbox:
         ledger = sqlite3.connect(tmp_path / "inbox.db", isolation_level=None)
         ledger.execute("CREATE TABLE ledger(id TEXT)")
@@ -276,7 +276,7 @@ def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_process_at_a_time_runs_a_handler(tmp_path: Path) -> None:
-    """Of several inboxes on one file one at a time runs a handler: each event is handled once, and none waits."""
+    """Of several inboxes on one file, one at a time runs a handler, and each event is handled once."""
     path, seen, inside = tmp_path / "inbox.db", [], threading.Lock()
     inboxes = [Inbox(path, accept_unsigned=True) for _ in range(4)]
 
@@ -301,7 +301,7 @@ def test_one_process_at_a_time_runs_a_handler(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["quiet", "busy", "running"])
 def test_an_event_of_another_worker_is_handled_within_a_second(tmp_path: Path, mode: str) -> None:
-    """What one worker acknowledges is handled, whichever ran the handler before, and without another delivery."""
+    """An event that one worker acknowledges is handled by any worker, without another delivery."""
     path, seen, began, release = tmp_path / "inbox.db", [], threading.Event(), threading.Event()
     first, second = Inbox(path, accept_unsigned=True), Inbox(path, accept_unsigned=True)
 
@@ -337,7 +337,7 @@ inbox.run_handlers()
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_holds_nothing_up(tmp_path: Path) -> None:
-    """Where the worker that runs a handler is killed, another one takes over what both received, by itself."""
+    """If the worker that runs a handler is killed, another worker takes over all its events."""
     path, seen = tmp_path / "inbox.db", []
     with Inbox(path, accept_unsigned=True) as inbox:
         ids = [put(inbox)]
@@ -353,7 +353,7 @@ def test_a_worker_that_is_killed_holds_nothing_up(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_process_receives_and_another_handles(tmp_path: Path) -> None:
-    """A process without handlers receives; one that only handles sees each event, those from before it began too."""
+    """A process without handlers receives, and a handling process gets every event, including earlier ones."""
     path, seen = tmp_path / "inbox.db", []
     with Inbox(path, accept_unsigned=True) as receiver, Inbox(path, accept_unsigned=True) as worker:
         ids = [put(receiver) for _ in range(3)]
@@ -367,7 +367,7 @@ def test_one_process_receives_and_another_handles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("since, expected", [("beginning", [0, 1, 2, 3]), ("now", [3]), (1, [2, 3]), (2, [3])])
 def test_where_a_handler_begins(tmp_path: Path, since: str | int, expected: list[int]) -> None:
-    """A handler that is registered later begins where its registration says, and continues there after a restart."""
+    """A new handler begins where its registration says, and continues at its position after a restart."""
     path, seen = tmp_path / "inbox.db", []
     with Inbox(path, accept_unsigned=True) as first:
         ids = [put(first) for _ in range(3)]
@@ -382,14 +382,14 @@ def test_where_a_handler_begins(tmp_path: Path, since: str | int, expected: list
 
 
 def test_a_handler_cannot_begin_at_an_unknown_event() -> None:
-    """The id of no stored event is refused at registration."""
+    """An unknown event id as start position is refused at registration."""
     with pytest.raises(UsageError, match="since must be"):
         Inbox(accept_unsigned=True).on("*", since="nothing")(lambda event: None)
 
 
 @pytest.mark.slow
 def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
-    """While another program holds the file, `failures()` says so; afterwards the same threads handle what arrived."""
+    """While another program holds the file, `failures()` says so. Afterwards the same threads handle the events."""
     path, seen = tmp_path / "inbox.db", []
     with Inbox(path, accept_unsigned=True) as inbox:
         first = put(inbox)
@@ -410,7 +410,7 @@ def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_exception_of_a_handler_ends_its_thread() -> None:
-    """What a canceled task or a generator raises is recorded as well, and later events are handled."""
+    """Any exception of a handler is recorded, even one of a canceled task, and later events are handled."""
     inbox, seen = Inbox(accept_unsigned=True), []
     errors = [asyncio.CancelledError(), GeneratorExit(), KeyboardInterrupt()]
 
@@ -426,7 +426,7 @@ def test_no_exception_of_a_handler_ends_its_thread() -> None:
 
 
 def test_handler_that_reads_its_inbox() -> None:
-    """A handler may read the inbox and let events arrive; it is not called inside itself."""
+    """A handler may read the inbox and deliver events, and is not called recursively."""
     inbox, depth, seen = Inbox(accept_unsigned=True), [], []
 
     @inbox.on("*")
@@ -446,7 +446,7 @@ def test_handler_that_reads_its_inbox() -> None:
 
 @pytest.mark.slow
 def test_blocked_handler_holds_up_nobody() -> None:
-    """While handlers run in threads, one that blocks delays neither acknowledgements nor the others."""
+    """A blocked handler in a thread delays neither acknowledgements nor other handlers."""
     inbox, release, seen = Inbox(accept_unsigned=True), threading.Event(), threading.Event()
     inbox.on("*", name="stuck")(lambda event: release.wait(30))
     inbox.on("*", name="quick")(lambda event: seen.set())
@@ -460,7 +460,7 @@ def test_blocked_handler_holds_up_nobody() -> None:
 
 @pytest.mark.slow
 def test_handler_registered_while_others_run() -> None:
-    """A handler registered while others run gets a thread as well."""
+    """A handler that is registered while others run gets a thread too."""
     inbox, seen = Inbox(accept_unsigned=True), threading.Event()
     with inbox.running():
         inbox.on("*", name="late")(lambda event: seen.set())
@@ -470,7 +470,7 @@ def test_handler_registered_while_others_run() -> None:
 
 
 def test_replay(caplog: pytest.LogCaptureFixture) -> None:
-    """A replay calls a function with each kept event in order, and gives back what failed."""
+    """A replay calls a function with each stored event in order, and returns the failures."""
     inbox, seen = Inbox(accept_unsigned=True), []
     ids = [put(inbox) for _ in range(3)]
 
@@ -487,7 +487,7 @@ def test_replay(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_handler_of_the_same_name_takes_its_place() -> None:
-    """Running a cell again registers its handler once, not twice."""
+    """Running a cell again replaces its handler instead of registering a second one."""
     inbox, seen = Inbox(accept_unsigned=True), []
     for version in (1, 2):
 
@@ -501,7 +501,7 @@ def test_handler_of_the_same_name_takes_its_place() -> None:
 
 
 async def note_later(seen: list[str], event: Event, db: sqlite3.Connection | None = None) -> None:
-    """Note an event after a turn of the event loop."""
+    """Note an event after one turn of the event loop."""
     await asyncio.sleep(0)
     if db is not None:
         db.execute("INSERT INTO ledger VALUES (?)", (event.id,))
@@ -511,7 +511,7 @@ async def note_later(seen: list[str], event: Event, db: sqlite3.Connection | Non
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["receive", "receive in a loop", "threads"])
 def test_async_handlers_are_awaited(mode: str) -> None:
-    """An async handler is awaited before it counts as done, wherever the delivery is received."""
+    """An async handler is awaited before its run counts as done, wherever the delivery is received."""
     inbox, seen, done = Inbox(accept_unsigned=True), [], threading.Event()
 
     @inbox.on("*")
@@ -538,7 +538,7 @@ def test_async_handlers_are_awaited(mode: str) -> None:
 
 
 def test_an_inbox_with_an_async_handler_closes_in_an_event_loop() -> None:
-    """In an async session, whose event loop runs while it is closed."""
+    """An inbox with an async handler can be closed in a running event loop, as an async session does."""
 
     async def main() -> list[str]:
         seen: list[str] = []
@@ -557,7 +557,7 @@ def test_an_inbox_with_an_async_handler_closes_in_an_event_loop() -> None:
 
 @pytest.mark.slow
 def test_async_handlers_share_one_loop_each() -> None:
-    """An async client that a handler makes once can be used for every event: its event loop stays the same."""
+    """An async client can be used for all events of a handler, because the handler's event loop stays the same."""
     inbox, loops = Inbox(accept_unsigned=True), []
 
     @inbox.on("*")
@@ -572,7 +572,7 @@ def test_async_handlers_share_one_loop_each() -> None:
 
 
 def test_a_failing_async_handler_is_recorded() -> None:
-    """A failure of an async handler is recorded and can be tried again."""
+    """A failure of an async handler is recorded and can be retried."""
     inbox, ready = Inbox(accept_unsigned=True), []
 
     @inbox.on("*")
@@ -589,7 +589,7 @@ def test_a_failing_async_handler_is_recorded() -> None:
 
 
 def test_an_atomic_async_handler_writes_in_the_transaction(tmp_path: Path) -> None:
-    """What an atomic async handler writes stands with the record that it is done."""
+    """The writes of an atomic async handler are stored together with the record of its run."""
     with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as inbox:
         ledger = sqlite3.connect(tmp_path / "inbox.db", isolation_level=None)
         ledger.execute("CREATE TABLE ledger(id TEXT)")
@@ -601,7 +601,7 @@ def test_an_atomic_async_handler_writes_in_the_transaction(tmp_path: Path) -> No
 
 
 def numbers(event: Event) -> Any:
-    """Be a generator, whose body never runs."""
+    """Be a generator function, whose body never runs."""
     yield event
 
 
@@ -617,7 +617,7 @@ def numbers(event: Event) -> Any:
     ids=["no function", "no argument", "no database", "too many", "generator"],
 )
 def test_what_cannot_be_a_handler_is_refused(call: Any, atomic: bool) -> None:
-    """What cannot be called as a handler is refused when it is registered."""
+    """A function that cannot be called as a handler is refused at registration."""
     with pytest.raises(UsageError):
         Inbox(accept_unsigned=True).on("*", name="wrong", atomic=atomic)(call)
 
@@ -642,7 +642,7 @@ def test_a_handler_that_exits_does_not_end_its_thread() -> None:
 
 
 def test_a_registered_function_stays_a_function() -> None:
-    """The decorator returns what it decorates, so that it can be called and tested by itself."""
+    """The decorator returns the function itself, so that it can be called and tested."""
     inbox = Inbox(accept_unsigned=True)
 
     def handler(event: object) -> str:
@@ -652,7 +652,7 @@ def test_a_registered_function_stays_a_function() -> None:
 
 
 def test_a_block_ends_when_its_handlers_have_ended() -> None:
-    """A run that has begun is finished first; a second block has threads again."""
+    """`running` waits for a handler that has begun, and a second block starts threads again."""
     inbox, seen, begun = Inbox(accept_unsigned=True), [], threading.Event()
 
     @inbox.on("*")

@@ -1,4 +1,4 @@
-"""An inbox keeps each event once, whole, and gives it back."""
+"""An inbox stores each event once, with its exact bytes."""
 
 import itertools
 import json
@@ -26,13 +26,13 @@ USER = "00000000-0000-4000-8000-000000000001"
 
 @pytest.fixture(params=["memory", "file"])
 def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Inbox]:
-    """Yield an inbox of each kind."""
+    """Yield an inbox in memory and one in a file."""
     with Inbox(tmp_path / "inbox.db" if request.param == "file" else None, accept_unsigned=True) as made:
         yield made
 
 
 def put(inbox: Inbox, status: str = "approved", minutes: int | None = 0, **how: Any) -> str:
-    """Let an event about the user arrive; give its id."""
+    """Deliver an event about the user; return its id."""
     at = None if minutes is None else NOON + timedelta(minutes=minutes)
     sample = sample_event("user.updated", id=USER, application_status=status, event_received_at=at, **how)
     return inbox.receive(sample.headers, sample.body).event.id
@@ -42,7 +42,7 @@ def put(inbox: Inbox, status: str = "approved", minutes: int | None = 0, **how: 
 
 
 def test_same_delivery_again(inbox: Inbox) -> None:
-    """A hundred deliveries of one event, from eight threads, are one event; all but one are duplicates."""
+    """A hundred deliveries of one event from eight threads are one event and 99 duplicates."""
     sample = sample_event("user.updated")
     with ThreadPoolExecutor(8) as pool:
         receipts = list(pool.map(lambda _: inbox.receive(sample.headers, sample.body), range(100)))
@@ -52,7 +52,7 @@ def test_same_delivery_again(inbox: Inbox) -> None:
 
 
 def test_duplicate_after_restart(tmp_path: Path) -> None:
-    """An event is known again after a restart."""
+    """A duplicate is recognized after a restart."""
     sample = sample_event("user.updated")
     with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as first:
         first.receive(sample.headers, sample.body)
@@ -63,7 +63,7 @@ def test_duplicate_after_restart(tmp_path: Path) -> None:
 
 
 def test_conflicting_bodies(inbox: Inbox) -> None:
-    """Other bytes under a known id are kept beside the first ones, which stay the event."""
+    """A delivery with a known id and other bytes is stored as a conflict, and the first delivery stays the event."""
     first = sample_event("user.updated", event_id="e-1", application_status="approved")
     second = sample_event("user.updated", event_id="e-1", application_status="denied")
     inbox.receive(first.headers, first.body)
@@ -76,7 +76,7 @@ def test_conflicting_bodies(inbox: Inbox) -> None:
 
 
 def test_verified_later(tmp_path: Path) -> None:
-    """An unsigned first copy does not leave an event unverified for ever."""
+    """A signed delivery verifies an event whose first delivery was unsigned."""
     sample = sample_event("user.updated", "key")
     inbox = Inbox(keys=["key"], accept_unsigned=True)
     inbox.receive({}, sample.body)
@@ -86,7 +86,7 @@ def test_verified_later(tmp_path: Path) -> None:
 
 
 def test_repeat_under_another_id(inbox: Inbox) -> None:
-    """The same state of the same resource under a new envelope id is kept, and marked as a repeat."""
+    """The same state of a resource under a new envelope id is stored and marked as a repeat."""
     first = put(inbox, "approved", 0)
     put(inbox, "approved", 5)
     links = {"url": "https://example.com/new"}
@@ -97,7 +97,7 @@ def test_repeat_under_another_id(inbox: Inbox) -> None:
 
 
 def test_state_that_returns_is_not_a_repeat(inbox: Inbox) -> None:
-    """Approved, locked, approved again: three events, none a repeat. A late copy of the first is one."""
+    """Approved, locked, approved are three events without a repeat. A late copy of the first event is a repeat."""
     first = put(inbox, "approved", 0)
     put(inbox, "locked", 1)
     put(inbox, "approved", 2)
@@ -113,7 +113,7 @@ def test_state_that_returns_is_not_a_repeat(inbox: Inbox) -> None:
 
 @each("order", list(itertools.permutations(range(3))), ids=str)
 def test_any_order_of_arrival(order: tuple[int, ...]) -> None:
-    """Whatever the order, history is whole, and the newest by event time and by arrival are both known."""
+    """In any order of arrival, all events are stored, and the newest by event time and by arrival are known."""
     inbox = Inbox(accept_unsigned=True)
     statuses = ["pending", "approved", "denied"]
     for i in order:
@@ -129,7 +129,7 @@ def test_any_order_of_arrival(order: tuple[int, ...]) -> None:
 
 
 def test_events_without_time() -> None:
-    """Where no event says its time, there is no newest by event time."""
+    """If no event has a time, there is no newest event by event time."""
     inbox = Inbox(accept_unsigned=True)
     put(inbox, "pending", None)
     put(inbox, "approved", None)
@@ -139,7 +139,7 @@ def test_events_without_time() -> None:
 
 
 def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
-    """Events are chosen by kind, by attribute paths or a function, and by where the inbox stood."""
+    """Events can be selected by kind, by attribute paths or a function, and after a mark."""
     put(inbox, "pending", 0)
     mark = last_event(inbox)
     last = put(inbox, "approved", 1)
@@ -154,7 +154,7 @@ def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
 
 
 def test_raw_of_unknown() -> None:
-    """The id of an event that is not stored is named."""
+    """An unknown event id is named in the error."""
     with pytest.raises(UsageError):
         Inbox(accept_unsigned=True).raw("e-0")
 
@@ -163,7 +163,7 @@ def test_raw_of_unknown() -> None:
 
 
 def test_wait_for_what_is_there(inbox: Inbox) -> None:
-    """What has arrived already is given at once, the newest first."""
+    """`wait` returns the newest matching event at once if there is one."""
     put(inbox, "pending", 0)
     last = put(inbox, "approved", 1)
 
@@ -171,7 +171,7 @@ def test_wait_for_what_is_there(inbox: Inbox) -> None:
 
 
 def test_wait_for_what_comes(inbox: Inbox) -> None:
-    """What comes while waiting is given when it comes."""
+    """`wait` returns an event that arrives during the wait."""
     put(inbox, "pending", 0)
     thread = threading.Timer(0.05, put, (inbox, "approved", 1))
     thread.start()
@@ -182,7 +182,7 @@ def test_wait_for_what_comes(inbox: Inbox) -> None:
 
 
 def test_wait_without_a_match(inbox: Inbox) -> None:
-    """A wait that times out reports what arrived instead, without its values."""
+    """A wait that times out says what arrived instead, without values."""
     put(inbox, "pending", 0, first_name="Canary")
 
     with pytest.raises(EventTimeout, match=r"1 of that kind.*application_status") as caught:
@@ -193,7 +193,7 @@ def test_wait_without_a_match(inbox: Inbox) -> None:
 
 
 def test_wait_by_a_clock() -> None:
-    """With a clock, waiting moves it on and takes no time of ours."""
+    """With a clock, `wait` advances the clock and takes no real time."""
     inbox = Inbox(accept_unsigned=True)
 
     class Clock:
@@ -211,7 +211,7 @@ def test_wait_by_a_clock() -> None:
 
 
 def test_source_is_read_first() -> None:
-    """An inbox with a source takes what it has before each read, once each, and a bad one holds up nothing."""
+    """Before each read an inbox pulls the deliveries of its source, each once, and skips invalid ones."""
     samples = [sample_event("user.updated") for _ in range(3)]
     queue = [(i, sample.headers, sample.body) for i, sample in enumerate(samples, start=1)]
     queue.insert(1, (9, {}, b"broken"))
@@ -232,7 +232,7 @@ def test_source_is_read_first() -> None:
 
 
 def test_file_is_private(tmp_path: Path) -> None:
-    """The file is its owner's alone, as is a folder made for it."""
+    """Only the owner can access the file, and a folder that was created for it."""
     with Inbox(tmp_path / "made" / "inbox.db", accept_unsigned=True) as inbox:
         put(inbox)
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "made").iterdir()}
@@ -242,7 +242,7 @@ def test_file_is_private(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_not_acknowledged(tmp_path: Path, fill_disk: Callable[[bool], None]) -> None:
-    """A delivery that cannot be stored is an error, so nobody takes it for received; later ones are taken again."""
+    """A delivery that cannot be stored raises an error, so that it is not acknowledged. Later deliveries are stored."""
     with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as inbox:
         fill_disk(True)
         sample = sample_event("user.updated", application_reason="x" * 100_000)
@@ -255,7 +255,7 @@ def test_full_disk_is_not_acknowledged(tmp_path: Path, fill_disk: Callable[[bool
 
 
 def test_two_inboxes_on_one_file(tmp_path: Path) -> None:
-    """Two inboxes on one file agree about what is known, and each sees the other's events."""
+    """Two inboxes on one file agree about duplicates, and see each other's events."""
     with (
         Inbox(tmp_path / "inbox.db", accept_unsigned=True) as one,
         Inbox(tmp_path / "inbox.db", accept_unsigned=True) as other,
@@ -267,7 +267,7 @@ def test_two_inboxes_on_one_file(tmp_path: Path) -> None:
 
 
 def test_purged_is_gone(tmp_path: Path) -> None:
-    """What names an id is gone from the bytes of the file, and a redelivery of it is not a new event."""
+    """A purged id is erased from the bytes of the file, and a redelivery is not a new event."""
     path = tmp_path / "inbox.db"
     with Inbox(path, accept_unsigned=True) as inbox:
         inbox.on("user.updated")(lambda event: None)
@@ -283,7 +283,7 @@ def test_purged_is_gone(tmp_path: Path) -> None:
 
 
 def test_retention(tmp_path: Path) -> None:
-    """Events older than the retention are gone when the inbox is opened again, those without a time of their own too."""
+    """Events older than `keep_for` are purged when the inbox is opened, including events without a time."""
     now = [NOON]
     with Inbox(tmp_path / "inbox.db", now=lambda: now[0], accept_unsigned=True) as inbox:
         put(inbox, "pending")
@@ -295,7 +295,7 @@ def test_retention(tmp_path: Path) -> None:
 
 
 def test_retention_where_the_clock_is_ahead(tmp_path: Path) -> None:
-    """A clock that is years ahead, also while an event arrives, makes no event old."""
+    """A clock that is years ahead purges no event, even if an event arrives meanwhile."""
     now = [NOON]
     with Inbox(tmp_path / "inbox.db", now=lambda: now[0], accept_unsigned=True) as inbox:
         put(inbox, "pending")
@@ -307,7 +307,7 @@ def test_retention_where_the_clock_is_ahead(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("timed", [True, False])
 def test_retention_of_events_without_a_time(tmp_path: Path, timed: bool) -> None:
-    """A clock that is years ahead makes no event old that has no time of its own, whether or not others have one."""
+    """A clock that is years ahead purges no event without a time, whether or not other events have one."""
     now = [NOON]
     with Inbox(tmp_path / "inbox.db", now=lambda: now[0], accept_unsigned=True) as inbox:
         put(inbox, "denied", minutes=None)
@@ -320,7 +320,7 @@ def test_retention_of_events_without_a_time(tmp_path: Path, timed: bool) -> None
 
 
 def test_empty_id_purges_nothing() -> None:
-    """An empty id, which stands in every event, is refused."""
+    """`purge` refuses an empty id, which every event contains."""
     inbox = Inbox(accept_unsigned=True)
     put(inbox)
 
@@ -330,7 +330,7 @@ def test_empty_id_purges_nothing() -> None:
 
 
 def test_file_of_others_is_left_alone(tmp_path: Path) -> None:
-    """A database of another program is refused and not changed."""
+    """A database of another program is refused and left unchanged."""
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as file:
         file.execute("CREATE TABLE t(x)")
@@ -342,7 +342,7 @@ def test_file_of_others_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_body_is_kept_byte_for_byte(inbox: Inbox) -> None:
-    """Spacing, escapes and order of members survive."""
+    """Spacing, escapes and member order of a body are preserved."""
     raw = json.dumps({"action": "a", "id": "é", "body": {"n": 1.50}, "resource": "r"}, indent=3).encode()
     inbox.receive({}, raw)
 
@@ -351,7 +351,7 @@ def test_body_is_kept_byte_for_byte(inbox: Inbox) -> None:
 
 
 def test_a_closed_inbox_can_still_be_printed(inbox: Inbox) -> None:
-    """It says that it is closed; printing it is not an error."""
+    """The repr of a closed inbox says that it is closed."""
     put(inbox)
     inbox.close()
 
@@ -360,13 +360,13 @@ def test_a_closed_inbox_can_still_be_printed(inbox: Inbox) -> None:
 
 @pytest.mark.parametrize("body", [b"1", b'"x"', b"true", b"1.5"])
 def test_a_body_that_is_a_scalar_is_refused(body: bytes) -> None:
-    """A delivery whose body is a plain value is a wrong delivery, not an error of a library."""
+    """A delivery whose body is a scalar raises InvalidWebhook, not an error of a library."""
     with Inbox(accept_unsigned=True) as inbox, pytest.raises(InvalidWebhook, match="not a JSON object"):
         inbox.receive({}, b'{"id":"a","resource":"user","action":"updated","body":%s}' % body)
 
 
 def test_a_damaged_conflict_is_set_aside(tmp_path: Path) -> None:
-    """Bytes that are not those of the delivery are not returned as a conflict; the event stays."""
+    """A damaged conflict is not returned, and the event stays."""
     path = tmp_path / "inbox.db"
     with Inbox(path, accept_unsigned=True) as inbox:
         for status in ("approved", "denied", "pending"):
@@ -385,7 +385,7 @@ def test_a_damaged_conflict_is_set_aside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("again", [False, True], ids=["received", "read again"])
 def test_an_event_accepted_unsigned_carries_the_mark(tmp_path: Path, again: bool) -> None:
-    """A handler sees which event arrived without a signature; a signed event has no mark."""
+    """Handlers recognize an unsigned event by its mark. A signed event has no mark."""
     unsigned, signed = sample_event("user.updated"), sample_event("user.updated", "key")
     inbox = Inbox(tmp_path / "inbox.db", keys=["key"], accept_unsigned=True)
     for delivery in (unsigned, signed):

@@ -1,4 +1,4 @@
-"""Load and kills: nothing acknowledged is lost, nothing happens twice."""
+"""Load and kills: no acknowledged event is lost, and no event is handled twice."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from tests.webhooks.load import Receiver, deliveries, send, wait_for_effects
 
 
 def counts(path: Path) -> dict[str, int]:
-    """Return what the file holds, and whether SQLite finds it whole."""
+    """Return the counts of the file, and whether SQLite reports it intact."""
     connection = sqlite3.connect(path)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -37,7 +37,7 @@ def counts(path: Path) -> dict[str, int]:
     ],
 )
 def test_load(tmp_path: Path, total: int) -> None:
-    """30 % duplicates, shuffled, from 16 senders, with two kills: one stored event and one effect per id."""
+    """30 % duplicates in random order from 16 senders, with two kills, give one stored event and one effect per id."""
     path = tmp_path / "inbox.db"
     work = deliveries(round(total * 0.7), 0.3, seed=total)
     ids = {event_id for event_id, _ in work}
@@ -57,7 +57,7 @@ def test_load(tmp_path: Path, total: int) -> None:
 
 
 def campaign(folder: Path, receivers: int, total: int, seed: int) -> int:
-    """Send deliveries to several receivers at once, each with an inbox of its own, killed once; return how many there were."""
+    """Send deliveries to several receivers with separate inboxes, killed once each; return the number of deliveries."""
 
     def one(number: int) -> int:
         path = folder / f"inbox-{number}.db"
@@ -83,9 +83,9 @@ def campaign(folder: Path, receivers: int, total: int, seed: int) -> int:
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_a_million(tmp_path: Path) -> None:
-    """1,000,000 deliveries in batches, to two receivers at once that are killed meanwhile: each event stored and handled once.
+    """Of 1,000,000 deliveries to two receivers that are killed meanwhile, each event is stored and handled once.
 
-    `BATCHES` chooses some of the twenty, as `0:4`.
+    `BATCHES` selects some of the twenty batches, such as `0:4`.
     """
     first, last = map(int, os.environ.get("BATCHES", "0:20").split(":"))
     began, sent = time.monotonic(), 0
@@ -110,7 +110,7 @@ def test_a_million(tmp_path: Path) -> None:
     ],
 )
 def test_kills(tmp_path: Path, kills: int, seed: int) -> None:
-    """Killed again and again under load, the inbox loses nothing that it acknowledged, and does nothing twice."""
+    """An inbox that is killed repeatedly under load loses no acknowledged event, and has no effect twice."""
     total = sent_again = noted_again = 0
     for first in range(0, kills, 50):
         path = tmp_path / f"{first}.db"

@@ -1,4 +1,4 @@
-"""What bytes become: guards before parsing, and everything unknown kept."""
+"""Parsing of deliveries: checks before parsing, and preservation of unknown content."""
 
 import json
 from decimal import Decimal
@@ -20,7 +20,7 @@ from workbench.service.interface.events import EVENT_KINDS
 
 
 def envelope(**members: Any) -> bytes:
-    """Return the bytes of an envelope with some members changed; None leaves one out."""
+    """Return the bytes of an envelope with changed members. None omits a member."""
     whole = {"id": "e-1", "resource": "user", "action": "updated", "version": "1.0.0", "body": {"id": "u-1"}, **members}
     return json.dumps({name: value for name, value in whole.items() if value is not None}).encode()
 
@@ -52,7 +52,7 @@ BROKEN = {
 
 @each("body", BROKEN.values(), ids=BROKEN)
 def test_broken_delivery_is_refused(body: bytes) -> None:
-    """What has no single meaning is refused by one error, and nothing is kept of it."""
+    """An ambiguous or broken delivery raises InvalidWebhook, and nothing is stored."""
     inbox = Inbox(accept_unsigned=True)
 
     with pytest.raises(InvalidWebhook):
@@ -62,7 +62,7 @@ def test_broken_delivery_is_refused(body: bytes) -> None:
 
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader(body: bytes) -> None:
-    """Whatever bytes come, they are an event or an InvalidWebhook."""
+    """Any bytes give an event or InvalidWebhook."""
     try:
         event = read_delivery(body)
     except InvalidWebhook:
@@ -85,7 +85,7 @@ UNKNOWN = {
 
 @each("body", UNKNOWN.values(), ids=UNKNOWN)
 def test_unknown_survives_untouched(body: bytes) -> None:
-    """An unknown kind, version, member or value is taken, and its bytes are kept as they came."""
+    """An unknown kind, version, member or value is accepted, and its bytes are stored unchanged."""
     inbox = Inbox(accept_unsigned=True)
     receipt = inbox.receive({}, body)
 
@@ -94,7 +94,7 @@ def test_unknown_survives_untouched(body: bytes) -> None:
 
 
 def test_unreadable_envelope_members_are_in_extra() -> None:
-    """A member of the envelope that is of another type does not lose the rest; it is kept in `extra`."""
+    """An envelope member of another type is stored in `extra`, and the other members are read."""
     event = read_delivery(envelope(version=2, body={"id": "u-1", "firstName": "Ada"}))
 
     assert (event.version, dict(event.extra), event.body.first_name) == (None, {"version": 2}, "Ada")
@@ -111,7 +111,7 @@ def test_unreadable_envelope_members_are_in_extra() -> None:
     ],
 )
 def test_micro_deposit_amounts_are_exact(text: str, amount: Decimal, odd: list[str]) -> None:
-    """Amounts are decimals from text, never floats; those that no micro deposit has are kept and marked."""
+    """Amounts are decimals from text, never floats. Amounts outside the range of a micro deposit are marked."""
     event = read_delivery(envelope(resource="microDeposit", action="received", body={"id": "m-1", "amount": text}))
 
     assert (event.body.amount, type(event.body.amount)) == (amount, Decimal)
@@ -126,7 +126,7 @@ def test_unreadable_amount_is_kept_and_marked() -> None:
 
 
 def test_trial_deposits_and_links_are_not_shown() -> None:
-    """Amount and memo of a trial deposit, names and links are masked wherever an event is printed."""
+    """Amount and memo of a trial deposit, names and links are masked whenever an event is printed."""
     secret = ["0.32", "ACCTVERIFY", "canary.example", "Grace", "Canary"]
     deposit = sample_event("microDeposit.received", amount=Decimal("0.32"), originator_name="Grace Canary")
     link = {"url": "https://canary.example/complete", "params": {"signature": "canary.example"}}
@@ -140,7 +140,7 @@ def test_trial_deposits_and_links_are_not_shown() -> None:
 
 @each("kind", EVENT_KINDS)
 def test_example_of_each_kind(kind: str) -> None:
-    """There is an example of every kind; it is signed, reads as its record, and nothing about it is unusual."""
+    """Every kind has a signed sample, which is read as its record and has no unusual members."""
     sample = sample_event(kind, "key")
     receipt = Inbox(keys=["key"]).receive(sample.headers, sample.body)
 
@@ -150,7 +150,7 @@ def test_example_of_each_kind(kind: str) -> None:
 
 
 def test_examples_differ_and_can_be_changed() -> None:
-    """Each example is a new event; members and envelope can be given."""
+    """Each sample is a new event, and its members and envelope can be set."""
     first, second = (sample_event("user.updated") for _ in range(2))
     given_ = sample_event(
         "user.updated", event_id="e-9", application_status="denied", status_change_reason="provider_initiated"
@@ -162,13 +162,13 @@ def test_examples_differ_and_can_be_changed() -> None:
 
 @pytest.mark.parametrize("arguments", [{"kind": "user.created"}, {"kind": "user.updated", "surname": "x"}])
 def test_example_of_nothing_known(arguments: dict[str, str]) -> None:
-    """A kind or member that does not exist is named."""
+    """An unknown kind or member is named."""
     with pytest.raises(UsageError, match=r"did you mean user\.updated|surname is not a member"):
         sample_event(**arguments)
 
 
 def test_an_event_is_parsed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """When it is received; every look, every handler and every wait shares the record."""
+    """An event is parsed only when it is received. Reads, handlers and waits share the record."""
     samples = [sample_event("user.updated") for _ in range(51)]
     parsed: list[bytes] = []
 
@@ -195,7 +195,7 @@ def test_an_event_is_parsed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_parsed_events_are_bounded_and_purged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest are kept, by the bytes of their bodies; of what was purged none."""
+    """The cache has the newest events up to a total body size, and no purged events."""
     samples = [sample_event("user.updated") for _ in range(20)]
     monkeypatch.setattr(store, "MAX_PARSED", 3 * len(samples[0].body))
     parsed = store.ParsedEvents()

@@ -1,4 +1,4 @@
-"""The receiver over HTTP: hardened, and telling nothing."""
+"""The receiver over HTTP refuses invalid requests and reveals no details."""
 
 import json
 import socket
@@ -25,7 +25,7 @@ def served() -> Iterator[tuple[Inbox, str]]:
 
 
 def exchange(url: str, raw: bytes, wait: float = 20.0) -> bytes:
-    """Send bytes over a socket of their own, and give all that comes back."""
+    """Send bytes over a new socket, and return the complete response."""
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname, parts.port), timeout=wait) as connection:
         try:
@@ -43,7 +43,7 @@ def exchange(url: str, raw: bytes, wait: float = 20.0) -> bytes:
 
 
 def request(url: str, body: bytes, method: str = "POST", target: str | None = None, **headers: str | None) -> bytes:
-    """Return the bytes of a request; a header of None is left out."""
+    """Return the bytes of a request. A header of None is omitted."""
     parts = urlsplit(url)
     fields = {
         "host": parts.netloc,
@@ -58,18 +58,18 @@ def request(url: str, body: bytes, method: str = "POST", target: str | None = No
 
 
 def status(answer: bytes) -> int:
-    """Return the status of an answer."""
+    """Return the status of a response."""
     return int(answer.split(b" ", 2)[1])
 
 
 def signed(**changes: str) -> tuple[Sample, dict[str, str]]:
-    """Return an example event and the header that signs it."""
+    """Return a sample event and its signature header."""
     sample = sample_event("user.updated", KEY, **changes)
     return sample, {"signature": sample.headers["Signature"]}
 
 
 def test_delivery_is_stored_and_acknowledged(served: tuple[Inbox, str]) -> None:
-    """A signed POST is acknowledged without a word, and the event is there."""
+    """A signed POST is acknowledged with an empty body, and the event is stored."""
     inbox, url = served
     sample, headers = signed()
     answers = [exchange(url, request(url, sample.body, **headers)) for _ in range(2)]
@@ -106,7 +106,7 @@ REFUSED = {
 
 @each("case", REFUSED.values(), ids=REFUSED)
 def test_everything_else_is_refused(served: tuple[Inbox, str], case: tuple[int, dict[str, str | None]]) -> None:
-    """A request of another form is refused by its status alone, and stores nothing."""
+    """A request in another form gets only a status, and nothing is stored."""
     inbox, url = served
     expected, changes = case
     sample, headers = signed()
@@ -120,7 +120,7 @@ def test_everything_else_is_refused(served: tuple[Inbox, str], case: tuple[int, 
 
 @pytest.mark.parametrize("kind", [None, "application/json", "Application/JSON; charset=utf-8"])
 def test_a_delivery_without_a_content_type_is_read(served: tuple[Inbox, str], kind: str | None) -> None:
-    """The body says what it is; only a declaration of something else is refused."""
+    """A missing content type is accepted. A content type other than JSON is refused."""
     inbox, url = served
     sample, headers = signed()
     answer = exchange(url, request(url, sample.body, **{**headers, "content_type": kind}))  # type: ignore[arg-type]
@@ -138,7 +138,7 @@ def test_too_many_headers(served: tuple[Inbox, str]) -> None:
 
 
 def test_large_body_in_chunks(served: tuple[Inbox, str]) -> None:
-    """A body without a length is given up at the cap."""
+    """A body without a length is refused at the size limit."""
     url = served[1]
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     head = request(url, b"", content_length=None, transfer_encoding="chunked")
@@ -150,7 +150,7 @@ def test_large_body_in_chunks(served: tuple[Inbox, str]) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b'{"id":1,"id":1}'], ids=["none", "cut", "deep", "twice"])
 def test_broken_body_that_is_signed(served: tuple[Inbox, str], body: bytes) -> None:
-    """A body that has no meaning is kept and acknowledged if it comes from someone who knows the key."""
+    """A signed but meaningless body is stored and acknowledged."""
     from workbench.client.webhooks.verify import sign
 
     assert status(exchange(served[1], request(served[1], body, signature=sign(body, KEY)))) == 204
@@ -159,12 +159,12 @@ def test_broken_body_that_is_signed(served: tuple[Inbox, str], body: bytes) -> N
 
 @pytest.mark.parametrize("raw", [b"\x16\x03\x01\x02\x00\x01", b"GET\r\n\r\n", b"\0" * 100], ids=["tls", "short", "nul"])
 def test_what_is_not_http(served: tuple[Inbox, str], raw: bytes) -> None:
-    """Bytes that are no HTTP end with a 400."""
+    """Bytes that are not HTTP get a 400."""
     assert status(exchange(served[1], raw)) == 400
 
 
 def test_store_that_fails_is_not_acknowledged(tmp_path: Path, fill_disk: Callable[[bool], None]) -> None:
-    """Where the disk is full the sender gets a 503, so it tries again; then the event is taken."""
+    """On a full disk the sender gets a 503. A retry is stored later."""
     with Inbox(tmp_path / "inbox.db", keys=[KEY]) as inbox, inbox.serve() as url:
         fill_disk(True)
         sample, headers = signed(application_reason="x" * 100_000)
@@ -181,14 +181,14 @@ def test_store_that_fails_is_not_acknowledged(tmp_path: Path, fill_disk: Callabl
     ids=["public address", "tunnel", "public address and secret path"],
 )
 def test_public_without_keys_is_refused(arguments: dict[str, str]) -> None:
-    """An inbox without keys is not opened to others."""
+    """An inbox without keys cannot be opened to other machines."""
     with pytest.raises(InvalidWebhook, match="keys"), Inbox(accept_unsigned=True).serve(**arguments):  # type: ignore[arg-type]
         pass
 
 
 @pytest.mark.parametrize("how", [{"keys": [KEY]}, {"path": "/" + "0123456789abcdef" * 2}], ids=["keys", "secret path"])
 def test_tunnel(how: dict[str, object]) -> None:
-    """Through a tunnel an inbox is reached under the tunnel's name, with keys or on a path that cannot be predicted."""
+    """An inbox is reachable through a tunnel's host name, with keys or on a path that cannot be predicted."""
     sample, headers = signed()
     with Inbox(keys=how.get("keys", ()), accept_unsigned="keys" not in how) as inbox:  # type: ignore[arg-type]
         with inbox.serve(hosts=("Tunnel.example",), path=str(how.get("path", "/webhooks"))) as url:
@@ -198,7 +198,7 @@ def test_tunnel(how: dict[str, object]) -> None:
 
 
 def test_unsigned_on_loopback_is_marked() -> None:
-    """Without keys, the receiver takes what comes from this machine, and marks it."""
+    """Without keys the receiver accepts deliveries from this machine, and marks them."""
     sample = sample_event("user.updated")
     with Inbox(accept_unsigned=True) as inbox, inbox.serve() as url:
         answer = exchange(url, request(url, sample.body))
@@ -207,7 +207,7 @@ def test_unsigned_on_loopback_is_marked() -> None:
 
 
 def test_handlers_run_while_serving(served: tuple[Inbox, str]) -> None:
-    """An event received over HTTP reaches handlers and those who wait."""
+    """An event received over HTTP reaches handlers and waits."""
     inbox, url = served
     seen: list[str] = []
     inbox.on("card.updated", name="seen")(lambda event: seen.append(event.id))
@@ -222,7 +222,7 @@ def test_handlers_run_while_serving(served: tuple[Inbox, str]) -> None:
 
 
 def test_what_was_not_stored_is_listed(served: tuple[Inbox, str]) -> None:
-    """Why a delivery was not stored can be read: a wrong key, a duplicate, another host, path or form."""
+    """`refusals` lists the reason for each refused delivery: wrong key, duplicate, other host, path or content type."""
     inbox, url = served
     sample, headers = signed()
     exchange(url, request(url, sample.body, **headers))
@@ -237,6 +237,6 @@ def test_what_was_not_stored_is_listed(served: tuple[Inbox, str]) -> None:
         f"A duplicate of event {sample.event.id}.",
         "Missing or wrong signature.",
         "tunnel.example is not a host name of this server (421): allow it with hosts=[…], at a prompt with --allow-host.",
-        "Not the path of the inbox (404).",
-        "Not declared as JSON (415).",
+        "The path is not the inbox's (404).",
+        "The content type is not JSON (415).",
     ]

@@ -1,4 +1,4 @@
-"""Signed deliveries that cannot be read: kept, listed, counted, acknowledged, and read by a later version."""
+"""Signed deliveries that cannot be read are stored, listed, counted and acknowledged, and read by a later version."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def signed(body: bytes) -> tuple[dict[str, str], bytes]:
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
 @pytest.mark.parametrize("stored", [False, True], ids=["memory", "file"])
 def test_signed_and_unreadable_is_kept(body: bytes, stored: bool, tmp_path: Path) -> None:
-    """Its bytes, the reason and the number of deliveries are there after a restart; it is acknowledged."""
+    """A signed unreadable delivery is acknowledged. Its bytes, reason and count survive a restart."""
     path = tmp_path / "inbox.db" if stored else None
     inbox = Inbox(path, keys=[KEY])
     statuses = [inbox.respond(*signed(body)) for _ in range(3)]
@@ -47,7 +47,7 @@ def test_signed_and_unreadable_is_kept(body: bytes, stored: bool, tmp_path: Path
 @each("body", UNREADABLE.values(), ids=UNREADABLE)
 @each("headers", [{}, {"Signature": "0" * 64}], ids=["unsigned", "forged"])
 def test_forged_and_unreadable_is_not_kept(body: bytes, headers: dict[str, str]) -> None:
-    """Nobody without a key fills the file; an inbox for unsigned deliveries does not keep them either."""
+    """Forged deliveries do not fill the file, and an inbox for unsigned deliveries does not store unreadable ones."""
     strict, loose = Inbox(keys=[KEY]), Inbox(accept_unsigned=True)
 
     assert strict.respond(headers, body) == 401
@@ -77,7 +77,7 @@ CUT = envelope(body={"id": "u-1", "firstName": "Caf\u00e9 \ud83c"})
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_text_cut_inside_a_character_is_read_and_marked(path: str, body: bytes) -> None:
-    """What JavaScript cuts at 16-bit units is an event, with U+FFFD and a mark where it was cut."""
+    """A text truncated inside a character, as in JavaScript, is read with U+FFFD and a mark."""
     inbox = Inbox(keys=[KEY])
     receipt = inbox.receive(*signed(body))
     event: Any = receipt.event
@@ -102,7 +102,7 @@ def split(mark: Any) -> tuple[str, str]:
 
 
 def test_a_later_version_reads_them_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What this version can read when it opens the file becomes an event, once, and handlers run on it."""
+    """A later version that can read a stored delivery turns it into an event once, and handlers run on it."""
 
     def older(body: bytes, *rest: Any) -> Any:
         if b"Caf" in body:
@@ -128,7 +128,7 @@ def test_a_later_version_reads_them_again(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_unreadable_is_purged(tmp_path: Path) -> None:
-    """A person's id, or an age, removes it from the file for good, and a redelivery does not bring it back."""
+    """A purge by id or age removes an unreadable delivery permanently, and a redelivery does not restore it."""
     body = b'{"id": "e-1", "id": "person-4711"}'
     with Inbox(tmp_path / "inbox.db", keys=[KEY]) as inbox:
         inbox.receive(*signed(body))
@@ -140,7 +140,7 @@ def test_unreadable_is_purged(tmp_path: Path) -> None:
 
 
 def test_health_and_frames_count_them() -> None:
-    """A session's health and a frame of its events say how many there are."""
+    """Health and event frames count unreadable deliveries."""
     with wb.connect(seed=7) as api:
         key = api.sandbox.full_key
         api.inbox.receive({"Signature": sign(b"{", key)}, b"{")

@@ -1,4 +1,4 @@
-"""Whether a delivery was signed by someone who knows a key."""
+"""Verification of delivery signatures."""
 
 import hashlib
 import hmac
@@ -17,14 +17,14 @@ OLD, NEW = "the-old-key", "the-new-key"
 
 
 def test_signature_is_hex_hmac_of_the_raw_body() -> None:
-    """The signature is the one anybody computes with the standard library, and a known one."""
+    """The signature equals a known value, computed with the standard library."""
     assert sign(b"{}", "key") == hmac.new(b"key", b"{}", "sha256").hexdigest()
     assert sign(b"", "key") == "5d5d139563c95b5967b9bd9a8c9b233a9dedb45072794cd232dc1b74832607d0"
 
 
 @pytest.mark.parametrize("name", ["Signature", "signature", "SIGNATURE", "Secondary-Signature"])
 def test_signed_is_verified(name: str) -> None:
-    """A right signature verifies whatever the casing of its header, in either header."""
+    """A valid signature is accepted in either header, in any letter case of the header's name."""
     sample = sample_event("user.updated", OLD)
     receipt = Inbox(keys=[NEW, OLD]).receive({name: sample.headers["Signature"]}, sample.body)
 
@@ -32,7 +32,7 @@ def test_signed_is_verified(name: str) -> None:
 
 
 def test_both_keys_during_rotation() -> None:
-    """While a key is rotated, an inbox with either key takes a delivery signed with both."""
+    """During a rotation an inbox with either key accepts a delivery signed with both."""
     sample = sample_event("user.updated", OLD)
     headers = {"Signature": sign(sample.body, OLD), "Secondary-Signature": sign(sample.body, NEW)}
 
@@ -55,7 +55,7 @@ WRONG = {
 
 
 def test_a_signature_in_capitals_is_right() -> None:
-    """Hexadecimal digits are read in either case, in both headers."""
+    """Hexadecimal digits are accepted in either case, in both headers."""
     sample = sample_event("user.updated", OLD)
     for name in ("Signature", "Secondary-Signature"):
         assert Inbox(keys=[OLD]).receive({name: sign(sample.body, OLD).upper()}, sample.body).verified
@@ -63,7 +63,7 @@ def test_a_signature_in_capitals_is_right() -> None:
 
 @each("value", WRONG.values(), ids=WRONG)
 def test_wrong_signature_is_refused(value: str) -> None:
-    """Any other value is refused, in one fixed text that holds neither key nor signature."""
+    """Any other value is refused with one fixed text, which contains neither key nor signature."""
     with pytest.raises(InvalidWebhook) as caught:
         Inbox(keys=[OLD]).receive({"Signature": value}, b"{}")
 
@@ -72,26 +72,26 @@ def test_wrong_signature_is_refused(value: str) -> None:
 
 @given(st.binary(max_size=80), st.binary(max_size=80))
 def test_no_header_breaks_the_check(name: bytes, value: bytes) -> None:
-    """Whatever bytes come as a header, the delivery is refused and no other error escapes."""
+    """Any header bytes are refused with InvalidWebhook."""
     with pytest.raises(InvalidWebhook):
         Inbox(keys=[OLD]).receive([(name, value), (b"Signature", value)], b"{}")
 
 
 def test_signature_given_twice_is_wrong() -> None:
-    """Two headers of one name are not read as either of them."""
+    """A repeated signature header is invalid."""
     assert hmac_signature({"signature": f"{RIGHT}, {RIGHT}"}, b"{}", [OLD.encode()]) is False
 
 
 @pytest.mark.parametrize("keys", [(), []], ids=["not given", "empty, as when a variable is missing"])
 def test_no_keys_is_an_error(keys: list[str]) -> None:
-    """An inbox without keys would run handlers for anybody's forged events: it is not made unless that is written out."""
+    """An inbox without keys would accept forged events, so it requires an explicit `accept_unsigned=True`."""
     with pytest.raises(ValueError, match=r"keys=\[…\].*accept_unsigned=True"):
         Inbox(keys=keys)
 
 
 @each("key", [5, True, 0, None, 2.5, [107], "", " \n", b"", bytes(5), "\0"], ids=repr)
 def test_unusable_keys_are_refused(key: object) -> None:
-    """A number would become zero bytes, which sign like the empty key; a missing variable would become None."""
+    """A number would become zero bytes, which sign like an empty key. A missing variable would become None."""
     body = sample_event("user.updated").body
     forged = hmac.new(b"", body, hashlib.sha256).hexdigest()
 
@@ -104,7 +104,7 @@ def test_unusable_keys_are_refused(key: object) -> None:
 
 
 def test_unsigned_is_accepted_only_in_writing() -> None:
-    """With `accept_unsigned=True` an inbox needs no keys, and says that what it stored is unverified."""
+    """With `accept_unsigned=True` an inbox needs no keys, and marks its events as unverified."""
     sample = sample_event("user.updated")
     inbox = Inbox(accept_unsigned=True)
 
@@ -114,7 +114,7 @@ def test_unsigned_is_accepted_only_in_writing() -> None:
 
 
 def test_forged_delivery_runs_no_handler() -> None:
-    """A forged delivery, unsigned or signed with another key, is refused by both ways in, and no handler sees it."""
+    """A forged delivery, unsigned or with another key, is refused by both methods and reaches no handler."""
     inbox, seen = Inbox(keys=[OLD]), []
     inbox.on("*", name="seen")(seen.append)
     sample = sample_event("user.updated")
@@ -127,7 +127,7 @@ def test_forged_delivery_runs_no_handler() -> None:
 
 
 def test_unsigned_with_keys_is_refused_unless_asked() -> None:
-    """Leaving the signature out is not a way around the keys, unless the owner says so; it is marked then."""
+    """With keys, an unsigned delivery is refused unless `accept_unsigned` is set, and is then marked."""
     sample = sample_event("user.updated")
 
     with pytest.raises(InvalidWebhook):
@@ -137,7 +137,7 @@ def test_unsigned_with_keys_is_refused_unless_asked() -> None:
 
 
 def test_another_scheme() -> None:
-    """The way of checking can be changed."""
+    """The signature scheme can be replaced."""
     sample = sample_event("user.updated")
     inbox = Inbox(keys=["key"], scheme=lambda headers, body, keys: headers.get("x-token", "").encode() in keys)
 
@@ -146,7 +146,7 @@ def test_another_scheme() -> None:
 
 @pytest.mark.parametrize("key", ["", "  ", b""], ids=["text", "blank", "bytes"])
 def test_empty_key_is_refused(key: str | bytes) -> None:
-    """An empty key would let anybody sign."""
+    """An empty key is refused, because anybody could sign with it."""
     with pytest.raises(ValueError, match="keys is empty"):
         Inbox(keys=[key])
 
@@ -166,7 +166,7 @@ def test_key_is_never_shown() -> None:
     ids=["unreadable", "too large", "unsigned", "stored"],
 )
 def test_the_status_to_respond_with(body: bytes | None, signed: bool, status: int) -> None:
-    """What a web framework passes on says whether the sender should try again."""
+    """`respond` returns the status that tells the sender whether to retry."""
     inbox = Inbox(keys=["k"], max_body=len(sample_event("user.updated").body) + 100 if body is None else 100)
     content = sample_event("user.updated").body if body is None else body
     headers = {"Signature": sign(content, "k")} if signed else {}
@@ -193,7 +193,7 @@ def test_the_status_to_respond_with(body: bytes | None, signed: bool, status: in
     ids=repr,
 )
 def test_a_key_that_was_copied_with_more_is_refused(key: str | bytes) -> None:
-    """It would refuse each delivery for ever, without a hint; bytes are looked at where they are text."""
+    """A key with copied extra characters is refused, because it would match no delivery."""
     for make in (lambda: Inbox(keys=[key]), lambda: Inbox(keys=key), lambda: sign(b"{}", key)):
         with pytest.raises(UsageError, match=r"^keys ") as caught:
             make()
@@ -201,7 +201,7 @@ def test_a_key_that_was_copied_with_more_is_refused(key: str | bytes) -> None:
 
 
 def test_bytes_that_are_no_text_are_a_key() -> None:
-    """Also with a byte at the end that would be a line end in a text."""
+    """Binary keys are accepted, even if the last byte would be a line end in text."""
     for key in (bytes(range(32)), b"\xff\n", b"\x80" * 16 + b"\n"):
         sample = sample_event("user.updated", key)
 
@@ -209,7 +209,7 @@ def test_bytes_that_are_no_text_are_a_key() -> None:
 
 
 def test_a_function_fetches_the_key_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a signature fits no key, once in a while: a rotation needs no new inbox, and forgeries no thousand calls."""
+    """A key function is called after an unknown signature, but only once in a while, so forgeries cause few calls."""
     fetched = []
 
     def fetch() -> str:

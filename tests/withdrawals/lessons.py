@@ -1,4 +1,4 @@
-"""What the tests of withdrawals share: a plan, a service with prepared answers, a clock to move."""
+"""Shared helpers of the withdrawal tests: a plan, a service with prepared answers, and a clock."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def arguments(api: Any, number: int = 0, **changes: Any) -> dict[str, Any]:
-    """Return the arguments of a plan that has nothing wrong, but for the changes."""
+    """Return the arguments of a valid plan, with some changes."""
     contract = changes.pop("contract", None) or api.list_contracts()[number]
     to = RECIPIENT if number < 2 else contract.admin_addresses[-1]
     return {
@@ -35,7 +35,7 @@ def planned(api: Any, number: int = 0, **changes: Any) -> Plan:
 
 
 def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
-    """Return what is wrong with a plan, by the name of the argument."""
+    """Return the messages of a plan's problems by argument name."""
     try:
         planned(api, number, **changes)
     except wb.errors.UsageError as error:
@@ -44,7 +44,7 @@ def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
 
 
 def transacted(api: Any, withdrawal: Withdrawal, *, nonce: int = 0) -> Any:
-    """Return the transaction that the teaching wallet's signature completes."""
+    """Return the transaction with the teaching wallet's signature."""
     if withdrawal.plan.contract.contract_version == 1:
         return withdrawal.transaction()
     message = withdrawal.typed_data(nonce=nonce)
@@ -53,7 +53,7 @@ def transacted(api: Any, withdrawal: Withdrawal, *, nonce: int = 0) -> Any:
 
 
 class Moving:
-    """A clock that moves when it is waited on or set."""
+    """A clock that moves when it sleeps or is set."""
 
     def __init__(self, start: datetime = NOON) -> None:
         self.at = start
@@ -71,7 +71,7 @@ class Moving:
 
 
 class Service:
-    """Stands for a client: it returns prepared answers and counts requests."""
+    """A client that returns prepared answers and counts requests."""
 
     environment = "sandbox"
 
@@ -105,7 +105,7 @@ class Service:
 
 
 def answered(contract: Any, **changes: Any) -> dict[str, Any]:
-    """Return a ready answer as JSON, that of the plan which has nothing wrong, but for the changes."""
+    """Return a ready answer to the valid plan as JSON, with some changes."""
     end = int(NOON.timestamp()) + 600
     data, salt = "0x" + "11" * 64 + "1b", "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="
     raw = {

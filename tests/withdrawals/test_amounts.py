@@ -1,4 +1,4 @@
-"""Amounts say their unit, exactly, or are refused in one sentence."""
+"""Amounts have a unit and are exact. Other values are refused in one sentence."""
 
 from decimal import Decimal
 
@@ -28,7 +28,7 @@ BAD_NATIVE = {
 
 @each("value", BAD_CENTS.values(), ids=BAD_CENTS)
 def test_cents_refuse(value):
-    """Anything but dollars with both digits of the cents is refused, in one sentence that does not show it."""
+    """Only dollars with exactly two decimals are accepted. The error is one sentence without the value."""
     with pytest.raises(UsageError) as caught:
         wb.withdrawals.usd(value)
 
@@ -38,7 +38,7 @@ def test_cents_refuse(value):
 
 @each("value", BAD_NATIVE.values(), ids=BAD_NATIVE)
 def test_native_refuses(value):
-    """Anything but a whole number above zero is refused."""
+    """Only whole numbers above zero are accepted as native units."""
     with pytest.raises(UsageError) as caught:
         wb.withdrawals.native_units(value)
 
@@ -46,7 +46,7 @@ def test_native_refuses(value):
 
 
 def test_the_units_are_never_mixed():
-    """One is not made of the other, they do not add up, and they are never equal."""
+    """Cents and native units cannot be converted, added or equal."""
     with pytest.raises(UsageError, match="is in cents, not in native units"):
         wb.withdrawals.native_units(wb.withdrawals.usd("25.00"))
     with pytest.raises(UsageError, match="is in native units, not in cents"):
@@ -59,7 +59,7 @@ def test_the_units_are_never_mixed():
 
 @pytest.mark.parametrize("key", ["0x" + "5a" * 32, "abandon " * 11 + "about"], ids=["hex", "words"])
 def test_a_private_key_is_not_an_amount(key):
-    """What looks like a private key is refused by name and is not in the message."""
+    """A text that looks like a private key is refused and not quoted."""
     for make in (wb.withdrawals.usd, wb.withdrawals.native_units):
         with pytest.raises(UsageError, match="Never paste a private key here") as caught:
             make(key)
@@ -69,13 +69,13 @@ def test_a_private_key_is_not_an_amount(key):
 
 @given(st.integers(1, 10**30))
 def test_cents_are_exact(number):
-    """Any number of cents comes through as written, beyond what floats hold."""
+    """Any number of cents is exact, even beyond the precision of floats."""
     assert Cents(number) == wb.withdrawals.usd(f"{number // 100}.{number % 100:02d}")
 
 
 @given(st.integers(1, (1 << 256) - 1))
 def test_native_units_are_exact(number):
-    """Any number of 256 bits comes through, as int and as text, and its reading loses no digit."""
+    """Any number up to 256 bits is exact, as int and as text."""
     assert NativeUnits(number) == wb.withdrawals.native_units(number) == wb.withdrawals.native_units(str(number))
     assert in_both_units(NativeUnits(number), 0, ONE).startswith(f"{number:,} unit")
 
@@ -95,12 +95,12 @@ def test_native_units_are_exact(number):
     ],
 )  # fmt: skip
 def test_both_readings(amount, decimals, rate, reading):
-    """An amount is said in dollars and in native units, or why one of them is not known."""
+    """An amount is shown in dollars and native units, or with the reason why one is unknown."""
     assert reading == in_both_units(amount, decimals, rate)
 
 
 def test_within_a_sentence():
-    """The short form names both units where both are known."""
+    """The short form shows both units if both are known."""
     assert in_sentence(Cents(2500), 6, ONE) == "25.00 USD (25,000,000 native units)"
     assert in_sentence(Cents(2500), None, ONE) == "25.00 USD"
     assert in_sentence(Cents(2500), None, ONE, NativeUnits(7)) == "25.00 USD (7 native units, as the service counts)"
@@ -110,7 +110,7 @@ def test_within_a_sentence():
 
 @given(st.integers(0, 10**40), st.integers(0, 30))
 def test_fractions_are_written_out(number, decimals):
-    """A decimal fraction is written in full, without an exponent, and reads back as it was."""
+    """A decimal fraction is written completely, without an exponent, and can be parsed back."""
     from fractions import Fraction
 
     whole = Fraction(number, 10**decimals)

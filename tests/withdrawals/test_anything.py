@@ -1,4 +1,4 @@
-"""Whatever is given to a plan, and whatever the service answers: words, and never an error of another kind."""
+"""Any argument of a plan and any answer of the service gives a result or an error of this package."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ ANYTHING = st.one_of(JSON, st.text(), st.binary(max_size=70), st.floats(), st.sa
 
 @given(st.dictionaries(st.sampled_from(("token", "amount", "admin", "to", "decimals", "allow")), ANYTHING))
 def test_any_arguments(changes: dict[str, Any]):
-    """A plan is made or refused with named problems."""
+    """A plan is created, or refused with named problems."""
     try:
         made: Any = planned(Service(CONTRACT, answered(CONTRACT)), **changes)
     except UsageError as error:
@@ -30,7 +30,7 @@ def test_any_arguments(changes: dict[str, Any]):
 
 @given(ANYTHING)
 def test_any_amount(value: Any):
-    """An amount is made exactly, or refused in one sentence."""
+    """An amount is exact, or refused in one sentence."""
     for make in (wb.withdrawals.usd, wb.withdrawals.native_units, wb.withdrawals.explain):
         try:
             made = make(value)
@@ -48,7 +48,7 @@ PARAMETERS = st.lists(st.one_of(JSON, st.sampled_from(answered(CONTRACT)["parame
 
 @given(TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, PARAMETERS)
 def test_any_answer(status, data, salt, expires_at, chain_id, sender, parameters):
-    """Any answer is a withdrawal that says what it is; one with a problem gives its signature to nobody."""
+    """Any answer gives a printable withdrawal. An answer with a problem is never ready."""
     changes = {
         "status": status,
         "signature": {"data": data, "salt": salt},
@@ -67,7 +67,7 @@ def test_any_answer(status, data, salt, expires_at, chain_id, sender, parameters
 
 @given(st.permutations(range(7)), st.integers(0, 6), JSON)
 def test_any_parameters(order, place, value):
-    """Parameters out of order, or with anything in one place, never pass for what was asked."""
+    """Reordered or changed parameters are never accepted without a problem or a note."""
     right = answered(CONTRACT)["parameters"]
     moved = [right[i] for i in order]
     swapped = [*right]

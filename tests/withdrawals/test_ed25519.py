@@ -1,4 +1,4 @@
-"""Solana and Stellar: the arguments in order and form, and signatures that verify, asked of a second library too."""
+"""Solana and Stellar: order and encoding of the parameters, and signatures that a second library verifies too."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ FAMILIES = pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
 
 
 def their_key(number: int, address: str) -> bytes:
-    """Read an address with a second library."""
+    """Decode an address with a second library."""
     if number == 2:
         base58 = pytest.importorskip("base58")
         return bytes(base58.b58decode(address))
@@ -35,7 +35,7 @@ DOMAIN = b"EIP712Domain(string name,string version,uint256 chainId,address verif
 
 
 def their_hash(number: int, said: dict, salt: bytes, end: int) -> bytes:
-    """Build the assumed message a second time, from its description."""
+    """Build the assumed message independently, from its description."""
     proxy, admin, token, recipient = (their_key(number, said[name]) for name in ("proxy", "admin", "token", "to"))
     if number == 2:
         keccak = pytest.importorskip("eth_utils").keccak
@@ -59,7 +59,7 @@ def they_verify(key: bytes, message: bytes, signature: bytes) -> bool:
 @COUNTS
 @FAMILIES
 def test_another_library_verifies(api, number, count):
-    """Random withdrawals: the sandbox's signature verifies with the published key over the message made a second time."""
+    """In random withdrawals another library verifies the sandbox's signature over an independently built message."""
     draw = chance(count)
     contract = api.list_contracts()[number]
     key = bytes.fromhex(api.sandbox.guide()["contracts"][number]["signer"])
@@ -87,7 +87,7 @@ def test_another_library_verifies(api, number, count):
 
 @FAMILIES
 def test_another_key_does_not_fit(api, number):
-    """A signature fits the key it was made with and no other."""
+    """A signature matches only the key it was made with."""
     withdrawal = planned(api, number).sign()
     other = ed25519_public_key(chance(7).secret())
 
@@ -96,7 +96,7 @@ def test_another_key_does_not_fit(api, number):
 
 @FAMILIES
 def test_the_parameters(api, number):
-    """They are the service's own, in its order and forms, with the key; they print masked and go out as JSON."""
+    """The parameters have the service's order and encoding and the public key. They print masked and export as JSON."""
     contract = api.list_contracts()[number]
     withdrawal = planned(api, number).sign()
     parameters = withdrawal.parameters()
@@ -113,7 +113,7 @@ def test_the_parameters(api, number):
 
 
 def test_a_key_that_has_to_be_given(api):
-    """On EVM chains signer and nonce are required to verify, on Solana the nonce; an invalid key is refused."""
+    """Verifying needs signer and nonce on EVM chains and the nonce on Solana. An invalid key is refused."""
     evm, solana = planned(api).sign(), planned(api, 2).sign()
 
     with pytest.raises(UsageError, match="signs for the service"):
@@ -130,7 +130,7 @@ def test_a_key_that_has_to_be_given(api):
 
 @FAMILIES
 def test_the_transaction_as_far_as_it_is_public(api, number):
-    """The admin sends the parameters to the controller; it says where it ends, and shows no signature."""
+    """The partial transaction goes from the admin to the controller, says what is missing, and shows no signature."""
     withdrawal = planned(api, number).sign()
     transaction, shown = withdrawal.transaction(**NONCE[number]), withdrawal.reveal()
 
@@ -147,7 +147,7 @@ def test_the_transaction_as_far_as_it_is_public(api, number):
 
 
 def test_the_instruction_that_checks_the_signature(api):
-    """On Solana it is the chain's own: signature, key and message stand where its offsets say, and verify."""
+    """On Solana the instruction's offsets point to signature, key and message, which verify."""
     withdrawal = planned(api, 2).sign()
     (instruction,) = withdrawal.transaction(nonce=0)["instructions"]
     data = bytes.fromhex(instruction["data"][2:])
@@ -163,7 +163,7 @@ def test_the_instruction_that_checks_the_signature(api):
 
 @FAMILIES
 def test_the_sandbox_executes_it_once(api, number):
-    """The balance moves; a used signature, another sender, another amount and a late one are refused."""
+    """The balance decreases once. A used signature, another sender or another amount is refused."""
     withdrawal = planned(api, number).sign()
     transaction = dict(withdrawal.transaction(**NONCE[number]))
     parameters = list(transaction["parameters"])
@@ -188,7 +188,7 @@ def test_the_sandbox_executes_it_once(api, number):
 
 @FAMILIES
 def test_a_late_one_is_refused(api, number):
-    """After the end of the signature nothing moves."""
+    """An expired signature is not executed."""
     transaction = planned(api, number).sign().transaction(**NONCE[number])
     api.sandbox.advance(minutes=11)
 
@@ -197,7 +197,7 @@ def test_a_late_one_is_refused(api, number):
 
 
 def test_verifying_needs_a_key(api):
-    """An answer without the public key cannot be verified by itself, and on EVM chains the signer is named."""
+    """Without a public key in the answer, and on EVM chains, `verify` requires the signer."""
     contract = api.list_contracts()[2]
     data, salt = base64.b64encode(b"d" * 64).decode(), base64.b64encode(b"s" * 32).decode()
     answer = answered(contract, signature={"data": data, "salt": salt}, parameters=None)

@@ -1,6 +1,6 @@
-"""From plan to transaction on EVM chains: the admin's message, what the wallet gives back, the call, and the balance that moves.
+"""From plan to transaction on EVM chains: the admin's message, the wallet's signature, the call, and the new balance.
 
-Digests, recoveries and call data are made a second time here with another library, from the document's own words.
+Another library builds digests, signers and call data again, from the text of the document.
 """
 
 import json
@@ -34,7 +34,7 @@ CALLS = {
 
 
 def their_message(name: str, declared: str, chain_id: int, contract: str, salt: bytes, values: dict[str, Any]) -> Any:
-    """Encode the message as `silences.md` words it, with eth-account."""
+    """Encode the message as `silences.md` describes it, with eth-account."""
     from eth_account.messages import encode_typed_data
 
     domain = {"name": name, "version": "2", "chainId": chain_id, "verifyingContract": contract, "salt": salt}
@@ -57,7 +57,7 @@ def their_call(version: int, values: list[Any]) -> str:
 
 
 def draws(api: wb.Session, count: int):
-    """Yield random withdrawals from the EVM contracts of a sandbox: a plan's changes, and the number of the contract."""
+    """Yield random withdrawals from a sandbox's EVM contracts: changes of the plan, and the number of the contract."""
     draw = chance(count)
     for _ in range(count):
         number = draw.source.randrange(2)
@@ -79,8 +79,7 @@ def draws(api: wb.Session, count: int):
 
 @COUNTS
 def test_another_library_agrees(api, count):
-    """Random withdrawals: the sandbox's signature recovers to the published signer, the admin's to the admin, and the
-    call data are those of another library; then the call reads back as it was."""
+    """In random withdrawals another library recovers both signers and builds equal call data, which decodes again."""
     guide = api.sandbox.guide()["contracts"]
     for number, changes, units in draws(api, count):
         withdrawal = planned(api, number, **changes).sign()
@@ -110,7 +109,7 @@ def test_another_library_agrees(api, count):
 
 @COUNTS
 def test_wrong_signatures_are_refused(contract, count):
-    """What a wallet returns is refused when it is of another key, over another message, malleable or damaged."""
+    """A wallet's signature is refused if its key or message is wrong, or if it is malleable or damaged."""
     draw = chance(count)
     withdrawal = Service(contract, answered(contract)).plan().sign()
     secret = draw.secret()
@@ -134,7 +133,7 @@ def test_wrong_signatures_are_refused(contract, count):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1], ids=["version 2", "version 1"])
 def test_the_lesson(api, number):
-    """Plan, sign, the wallet signs, the transaction is carried out, and the contract's balance has moved."""
+    """Plan, sign, add the wallet's signature and execute; then the contract's balance is lower."""
     plan = planned(api, number)
     withdrawal = plan.sign()
     transaction = transacted(api, withdrawal)
@@ -155,7 +154,7 @@ def test_the_lesson(api, number):
 
 
 def test_several_admins_in_order(api, contract):
-    """Version 2 takes several signatures: the arrays carry them in the order given, each with its salt."""
+    """Version 2 accepts several signatures, which the call contains in the given order with their salts."""
     withdrawal = planned(api).sign()
     halves = []
     for admin in reversed(contract.admin_addresses):
@@ -171,7 +170,7 @@ def test_several_admins_in_order(api, contract):
 
 
 def test_halves_that_do_not_go_together(api, contract):
-    """The same admin twice, another nonce, a bare signature and one over another withdrawal are refused."""
+    """A repeated admin, different nonces, a bare signature, and a signature over another withdrawal are refused."""
     withdrawal, other = planned(api).sign(), planned(api, amount=wb.withdrawals.usd("26.00")).sign()
 
     def half(source, admin, nonce):
@@ -194,7 +193,7 @@ def test_halves_that_do_not_go_together(api, contract):
 
 
 def test_version_1_carries_no_half(api):
-    """Its call has seven arguments, and its owner is who sends it."""
+    """The call of version 1 has seven arguments, and its owner sends it."""
     withdrawal = planned(api, 1).sign()
     admin = withdrawal.plan.admin
     message = withdrawal.typed_data(nonce=0)
@@ -208,7 +207,7 @@ def test_version_1_carries_no_half(api):
 
 @pytest.mark.slow
 def test_the_transaction_is_ready_to_send(api, contract):
-    """It has what a wallet takes, in the wallet's own forms, and another library takes it as it is."""
+    """The transaction has the members and formats of wallets, and another library accepts it unchanged."""
     from eth_account import Account
 
     withdrawal = planned(api).sign()
@@ -222,7 +221,7 @@ def test_the_transaction_is_ready_to_send(api, contract):
 
 
 def test_the_message_is_json_for_any_wallet(api, tmp_path):
-    """It is written to a file and read back as the same message, with the same digest; nothing in it is secret."""
+    """The message is written to a file and read back with the same digest. It contains no secret."""
     withdrawal = planned(api).sign()
     message = withdrawal.typed_data(nonce=3)
     path = tmp_path / "message.json"
@@ -240,7 +239,7 @@ def test_the_message_is_json_for_any_wallet(api, tmp_path):
 
 @pytest.mark.parametrize("form", [bytes, bytes.hex, lambda raw: "0x" + raw.hex(), chains.write_salt], ids=["bytes", "hex", "0x", "base64"])  # fmt: skip
 def test_salts_in_every_form(api, form):
-    """The admin's salt comes as bytes, hex or base64, and always means the same message."""
+    """The admin's salt as bytes, hex or base64 gives the same message."""
     salt = bytes(range(32))
     message = planned(api).sign().typed_data(nonce=0, salt=form(salt))
 
@@ -248,7 +247,7 @@ def test_salts_in_every_form(api, form):
 
 
 def test_a_salt_is_drawn(api):
-    """Left out, it is 32 bytes that nobody had before."""
+    """An omitted salt is 32 new random bytes."""
     withdrawal = planned(api).sign()
 
     assert 32 == len(withdrawal.typed_data(nonce=0).salt)
@@ -256,7 +255,7 @@ def test_a_salt_is_drawn(api):
 
 
 def test_the_admin_s_key_is_not_a_salt(contract):
-    """The admin's private key in the place of the salt would be published with the call: it is refused."""
+    """The admin's private key as salt is refused, because the call would publish it."""
     secret = chance(1).secret()
     api = Service(contract, answered(contract))
     withdrawal = api.plan().sign()
@@ -268,7 +267,7 @@ def test_the_admin_s_key_is_not_a_salt(contract):
 
 @pytest.mark.parametrize("key", ["5a" * 32, "0x" + "5a" * 32, " ".join(["abandon"] * 12)], ids=["hex", "0x", "words"])
 def test_a_private_key_is_not_a_signature(api, key):
-    """Pasted where a signature belongs, or to be explained, it is refused by name, and is nowhere in the message."""
+    """A private key in place of a signature or call data is refused and not quoted."""
     message = planned(api).sign().typed_data(nonce=0)
     for use in (message.accept, explain):
         with pytest.raises(UsageError, match="Never paste a private key here") as caught:
@@ -284,7 +283,7 @@ def test_nonces(api, nonce):
 
 
 def test_explaining_names_what_differs(api, contract):
-    """Call data of something else are read, and each difference is a reason not to send them."""
+    """`explain` names each difference from the withdrawal as a reason not to send the call."""
     mine, other = (
         planned(api).sign(),
         planned(api, amount=wb.withdrawals.usd("26.00"), to=contract.admin_addresses[1]).sign(),
@@ -303,7 +302,7 @@ def test_explaining_names_what_differs(api, contract):
 
 
 def test_explaining_alone(api):
-    """Without a withdrawal beside it the call says what it does, in the units that are known."""
+    """Without a withdrawal `explain` describes the call in the known units."""
     transaction = transacted(api, planned(api).sign())
     read = explain(transaction, decimals=6)
 
@@ -322,20 +321,20 @@ def test_explaining_alone(api):
     ids=["empty", "another call", "no hex", "a number", "nothing", "no data", "a number as data", "zeros"],
 )
 def test_what_cannot_be_explained(data):
-    """It is refused in words."""
+    """Other data raises UsageError."""
     with pytest.raises(UsageError, match="data"):
         explain(data)
 
 
 def test_far_ends_are_read(api):
-    """An end beyond all calendars does not break the words."""
+    """An expiry beyond the calendar can be described."""
     read = attrs.evolve(explain(transacted(api, planned(api).sign())), expires_at=1 << 200)
 
     assert "of Unix time" in read.summary
 
 
 def test_only_for_evm(api):
-    """On other chains typed data and admins' signatures over it are refused with what to use there."""
+    """On other chains typed data and admin signatures are refused with the alternative."""
     withdrawal, evm = planned(api, 2).sign(), planned(api).sign()
     message = evm.typed_data(nonce=0)
     half = message.accept(api.sandbox.wallet(evm.plan.admin).sign(message))
@@ -347,7 +346,7 @@ def test_only_for_evm(api):
 
 
 def test_times_are_the_service_s(api):
-    """The call carries the second that was signed."""
+    """The call contains the expiry that the service signed."""
     withdrawal = planned(api).sign()
     call = chains.read_call_data(transacted(api, withdrawal)["data"])
 

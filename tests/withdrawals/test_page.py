@@ -1,4 +1,4 @@
-"""The page about withdrawals runs as it stands, and prints what it says it prints."""
+"""The code on the page about withdrawals runs, and prints the shown output."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ BLOCKS = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 
 def test_the_page_runs():
-    """Each block prints what stands below it, or begins with it where the page shows the beginning alone."""
+    """Each code block prints the output below it, or begins with it."""
     names: dict[str, Any] = {}
     blocks = BLOCKS.findall(PAGE.read_text(encoding="utf-8"))
     for code, shown in blocks:

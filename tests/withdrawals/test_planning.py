@@ -1,4 +1,4 @@
-"""A plan is checked as a whole before anything is asked."""
+"""A plan is checked completely before a signature is requested."""
 
 import attrs
 import pytest
@@ -20,12 +20,12 @@ HALF = RECIPIENT.lower().replace("0x5a", "0x5A", 1)  # an address in mixed case 
 
 
 def sent(api):
-    """How many signatures were asked for."""
+    """Return the number of requested signatures."""
     return len([entry for entry in api.journal if entry.operation == "sign_withdrawal"])
 
 
 def test_a_valid_plan_summarizes_itself(api, contract):
-    """Who takes how much of what out of which contract, and where it goes, with both readings and full addresses."""
+    """The summary has admin, amount in both units, contract, chain and recipient, with complete addresses."""
     plan = planned(api)
 
     assert plan.warnings == ()
@@ -39,7 +39,7 @@ def test_a_valid_plan_summarizes_itself(api, contract):
 
 
 def test_a_plan_is_said_by_names(api, contract):
-    """How much of what, where, by whom; the balance and the credit before and after; whose address the recipient is."""
+    """A plan shows amount, token, chain and admin by name, balances and credit, and the recipient's owner."""
     plan = planned(api)
     other = planned(api, to=contract.admin_addresses[1])
     second = planned(api, token=contract.tokens[1], names={RECIPIENT: "Treasury"})
@@ -57,7 +57,7 @@ def test_a_plan_is_said_by_names(api, contract):
 
 
 def test_what_no_one_named_is_its_address_in_short(api, contract):
-    """A plain client knows no symbols; without rates and balances nothing is computed."""
+    """A plain client knows no labels, so addresses are shortened. Unknown rates and balances are omitted."""
     bare = attrs.evolve(contract, tokens=(attrs.evolve(contract.tokens[0], balance=None, exchange_rate=None),))
     terms = Terms(bare, contract.tokens[0].address, wb.withdrawals.usd("25.00"), "0x" + "1" * 40, RECIPIENT, None)
     short = shortened(contract.tokens[0].address)
@@ -72,7 +72,7 @@ def test_what_no_one_named_is_its_address_in_short(api, contract):
 
 
 def test_every_character_is_shown(api):
-    """Text and HTML carry the recipient in full and in groups of four."""
+    """Text and HTML show the recipient completely, and in groups of four."""
     plan = planned(api)
 
     for text in (str(plan), plan._repr_html_()):
@@ -83,7 +83,7 @@ def test_every_character_is_shown(api):
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3], ids=["EVM 2", "EVM 1", "Solana", "Stellar"])
 def test_each_family(api, number):
-    """Each contract of the sandbox can be withdrawn from, by the record or by its id."""
+    """A withdrawal can be planned from each contract of the sandbox, by record or id."""
     contract = api.list_contracts()[number]
 
     assert planned(api, number).warnings == ()
@@ -92,7 +92,7 @@ def test_each_family(api, number):
 
 
 def test_all_problems_at_once(api, contract):
-    """Everything that is wrong is reported together, nothing is sent, and no value of a wrong kind gets through."""
+    """One error lists all problems, and nothing is sent."""
     found = problems(api, token=5, amount=2500, admin="vitalik.eth", to=ZEROS[0], decimals=6.0)
 
     assert set(found) == {"token", "amount", "admin", "to", "decimals"}
@@ -118,13 +118,13 @@ MISTYPED = {
 @pytest.mark.parametrize("value, words", MISTYPED.values(), ids=MISTYPED)
 @pytest.mark.parametrize("path", ["token", "admin", "to"])
 def test_mistyped_addresses(api, path, value, words):
-    """A mistyped address is named, and refuses the plan."""
+    """A mistyped address is named, and the plan is refused."""
     assert words in problems(api, **{path: value})[path]
 
 
 @pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
 def test_mistyped_addresses_on_other_chains(api, number):
-    """base58 length and Stellar checksums are checked too, and EVM addresses refused there."""
+    """Base58 lengths and Stellar checksums are checked, and EVM addresses are refused on these chains."""
     good = api.list_contracts()[number].admin_addresses[1]
     swapped = good[:20] + ("A" if good[20] != "A" else "B") + good[21:]
 
@@ -136,12 +136,12 @@ def test_mistyped_addresses_on_other_chains(api, number):
 
 
 def test_a_token_the_contract_does_not_take(api, contract):
-    """The tokens it accepts are listed."""
+    """An unknown token is refused with the list of accepted tokens."""
     assert contract.tokens[1].address in problems(api, token=RECIPIENT)["token"]
 
 
 def test_places_to_which_nothing_should_go(api, contract):
-    """The zero address, the token, the contract, its controller and its deposit address are refused."""
+    """The zero address, a token, the contract and its controller are refused unless explicitly allowed."""
     places = [ZEROS[0], *(t.address for t in contract.tokens), contract.proxy_address, contract.controller_address]
     for place in (*places, contract.proxy_address.lower()):
         found = problems(api, to=place)
@@ -153,7 +153,7 @@ def test_places_to_which_nothing_should_go(api, contract):
 
 @pytest.mark.parametrize("number", ZEROS)
 def test_the_zero_address_of_each_family(api, number):
-    """Nothing comes back from any of them."""
+    """The zero address of each chain family is refused."""
     assert "zero address" in problems(api, number, to=ZEROS[number])["to"]
 
 
@@ -174,12 +174,12 @@ def test_the_program_of_a_solana_contract(api):
     ],
 )
 def test_the_balance(api, amount, fits):
-    """What the contract does not hold is not asked for, to the last unit."""
+    """An amount above the balance is refused, exact to the last unit."""
     assert fits == (not problems(api, amount=amount))
 
 
 def test_a_balance_that_cannot_be_compared(api, contract):
-    """Without decimals, a rate or a balance the plan says that it was not compared."""
+    """Without decimals, rate or balance a warning says that the balance was not compared."""
     bare = attrs.evolve(contract.tokens[0], balance=None, exchange_rate=None)
 
     for changes in (
@@ -191,7 +191,7 @@ def test_a_balance_that_cannot_be_compared(api, contract):
 
 
 def test_an_admin_the_contract_does_not_list(api, contract):
-    """It is warned of before sending, and the admins are listed; the service then says no, and what to do."""
+    """An unlisted admin gives a warning with the listed admins. The service's refusal says what to do."""
     plan = planned(api, admin=RECIPIENT, to=contract.admin_addresses[0])
 
     assert all(admin in plan.warnings[0] for admin in contract.admin_addresses)
@@ -200,7 +200,7 @@ def test_an_admin_the_contract_does_not_list(api, contract):
 
 
 def test_similar_addresses(api, contract):
-    """A recipient that begins and ends like a known address is warned of."""
+    """A recipient that begins and ends like a known address gives a warning."""
     known = contract.admin_addresses[0]
     middle = known[6:-4]
     poison = chains.eip55(known[:6].lower() + middle[::-1].lower() + known[-4:].lower())
@@ -212,21 +212,21 @@ def test_similar_addresses(api, contract):
 
 
 def test_one_case_carries_no_checksum(api):
-    """A recipient in lower case is taken, and what cannot be noticed is said."""
+    """A recipient in lower case is accepted with a warning about the missing checksum."""
     (warning,) = planned(api, to=RECIPIENT.lower()).warnings
 
     assert "has no checksum" in warning
 
 
 def test_native_units_that_look_like_cents(api):
-    """2500 units of a token with six decimals are worth less than a cent, which is said."""
+    """Native units that are worth less than a cent give a warning."""
     for units in (1, 2500):
         (warning,) = planned(api, amount=wb.withdrawals.native_units(units)).warnings
         assert warning == "the amount is worth less than a cent: check that native units are meant, not cents"
 
 
 def test_the_list_of_recipients(contract):
-    """A profile's list of recipients is kept to, and typing does not override it."""
+    """The profile's list of recipients applies, and typing does not override it."""
     api = Service(contract, answered(contract), limits=Limits(recipients=(contract.admin_addresses[1].lower(),)))
 
     assert "limits.recipients" in problems(api)["to"]
@@ -241,13 +241,13 @@ def test_an_invalid_chain_id(api, contract, chain_id):
 
 
 def test_an_unknown_contract(api):
-    """An id that is none of the tenant's is refused with those that are."""
+    """An unknown contract id is refused with the list of the tenant's contracts."""
     with pytest.raises(UsageError, match=api.list_contracts()[0].id):
         wb.withdrawals.plan(api, **{**arguments(api), "contract": "00000000-0000-4000-8000-000000000000"})
 
 
 def test_unknown_versions_and_chains(api, contract):
-    """In the sandbox they are planned with warnings."""
+    """In the sandbox unknown versions and chains give warnings."""
     unknown = attrs.evolve(contract, contract_version=3, chain_id=7777)
 
     assert [one.partition(";")[0] for one in planned(api, contract=unknown).warnings] == [
@@ -269,7 +269,7 @@ def test_unknown_versions_and_chains(api, contract):
     ids=["none", "another signer", "no signer", "version", "chain", "test network"],
 )
 def test_production_stops_at_what_is_unknown(contract, changes, path, words):
-    """A wrong or unknown signer, chain or contract version refuses the plan in production; typing does not override it."""
+    """In production an unknown signer, chain or contract version refuses the plan, and typing does not override it."""
     admin = contract.admin_addresses[0]
     service = Service(attrs.evolve(contract, **{"chain_id": 1, **changes}), answered(contract))
     service.environment = "production"
@@ -282,7 +282,7 @@ def test_production_stops_at_what_is_unknown(contract, changes, path, words):
 @pytest.mark.parametrize("path", ["token", "admin", "to", "contract"])
 @pytest.mark.parametrize("key", ["0x" + "5a" * 32, "legal winner thank year wave sausage worth useful legal winner thank yellow"])  # fmt: skip
 def test_private_keys(api, path, key):
-    """What looks like one is refused anywhere, and is nowhere in the message."""
+    """A text that looks like a private key is refused in every argument, and not quoted."""
     with pytest.raises(UsageError, match="Never paste a private key here") as caught:
         wb.withdrawals.plan(api, **{**arguments(api), path: key})
 
@@ -290,7 +290,7 @@ def test_private_keys(api, path, key):
 
 
 def test_an_asynchronous_client_is_refused():
-    """The plan asks and waits, so it takes the plain client."""
+    """A plan needs a synchronous client."""
     client = wb.AsyncClient(base_url="https://api.example.com", api_key="a-key")
 
     with pytest.raises(UsageError, match=r"must be a synchronous session from wb\.connect"):
@@ -298,7 +298,7 @@ def test_an_asynchronous_client_is_refused():
 
 
 def test_hostile_words_of_the_service(api, contract):
-    """Markup and control characters in what the service sent come out as text."""
+    """Markup and control characters from the service are shown as text."""
     evil = '<img src=x onerror="alert(1)">\u202e'
     token = attrs.evolve(contract.tokens[0], balance=evil)
     plan = planned(api, contract=attrs.evolve(contract, tokens=(token,)))
@@ -308,7 +308,7 @@ def test_hostile_words_of_the_service(api, contract):
 
 
 def test_rendering_shows_what_has_a_sheet(api):
-    """The rendering package shows a plan by its own sheet, as a notebook does."""
+    """The rendering package shows a plan's own sheet, as a notebook does."""
     plan = planned(api)
 
     assert str(plan) == rendering.plain(plan)

@@ -1,4 +1,4 @@
-"""Answers as they were met in practice: read, compared with the question, and used."""
+"""Recorded answers are read, compared with the request, and used."""
 
 import json
 from datetime import timedelta
@@ -13,7 +13,7 @@ MET = RECORDED / "sign_withdrawal.200.ready.json"
 
 
 def test_an_answer_with_unix_seconds(contract):
-    """Seconds as text are read as the end; parameters of another form are noted and do no harm."""
+    """An expiry in Unix seconds as text is read, and parameters of another form give only a note."""
     raw = json.loads((SAMPLES / "sign_withdrawal.200.unix.json").read_bytes())
     service = Service(contract, raw)
     service.clock.at -= timedelta(hours=2)
@@ -28,14 +28,14 @@ def test_an_answer_with_unix_seconds(contract):
 
 
 def test_the_project_s_pending_answer(contract):
-    """The pending sample says when to come back."""
+    """The pending sample says when to request again."""
     raw = json.loads((SAMPLES / "sign_withdrawal.200.pending.json").read_bytes())
 
     assert ("pending", 3) == ((withdrawal := Service(contract, raw).plan().sign()).status, withdrawal.retry_after)
 
 
 def test_an_answer_met_on_stellar(api):
-    """A Stellar answer met in practice agrees with its question in every place, and its parameters come out as they were."""
+    """A recorded Stellar answer agrees with its request, and its parameters are returned unchanged."""
     raw = json.loads(MET.read_bytes())
     proxy, token, units, recipient, *_ = raw["parameters"]
     bare = api.list_contracts()[3]

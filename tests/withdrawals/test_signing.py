@@ -1,4 +1,4 @@
-"""Asking for the signature: once, again only as the service says, and refusals that say what to do."""
+"""Signature requests: sent once, repeated only as the service asks, and refusals that say what to do."""
 
 import attrs
 import httpx
@@ -17,7 +17,7 @@ def asked(api):
 
 
 def test_it_asks_once(api):
-    """One call, and the answer says who may take how much of what from which contract, to where, until when."""
+    """One call is made, and the summary has admin, amount, contract, recipient and expiry."""
     plan = planned(api)
 
     withdrawal = plan.sign()
@@ -31,7 +31,7 @@ def test_it_asks_once(api):
 
 
 def test_the_same_question_gets_the_same_signature(api):
-    """Running a cell twice works: the sandbox gives the signature that still lives."""
+    """A repeated request gets the signature that is still valid, so a cell can run twice."""
     first, second = planned(api).sign(), planned(api).sign()
 
     assert first.reveal().data == second.reveal().data
@@ -39,7 +39,7 @@ def test_the_same_question_gets_the_same_signature(api):
 
 
 def test_pending_is_an_answer(api):
-    """Asked once, a pending answer comes back as it is; it says when to ask again, and gives no signature out."""
+    """A single pending answer says when to request again, and contains no signature."""
     api.sandbox.pending_first(times=1, retry_after=3)
     plan = planned(api)
 
@@ -61,7 +61,7 @@ def test_pending_is_an_answer(api):
 
 
 def test_pending_is_polled(api):
-    """With a time to wait it asks again after exactly what the service said, each time."""
+    """With a timeout the request is repeated after exactly the interval that the service states."""
     api.sandbox.pending_first(times=2, retry_after=7)
     clock = Moving(api.sandbox.clock.now())
 
@@ -71,7 +71,7 @@ def test_pending_is_polled(api):
 
 
 def test_the_deadline_holds(contract):
-    """It does not wait beyond its time, and asks no more often."""
+    """Waiting ends at the timeout."""
     api = Service(contract, PENDING)
 
     withdrawal = api.plan().sign(timeout=8)
@@ -85,7 +85,7 @@ def test_the_deadline_holds(contract):
     ids=["no time", "another word", "no signature"],
 )
 def test_without_an_interval_nothing_is_polled(contract, answer):
-    """Without a time, with an unknown word or without a signature it stops after one question."""
+    """An answer without an interval, with an unknown status or without a signature ends the polling."""
     api = Service(contract, answer)
 
     withdrawal = api.plan().sign(timeout=60)
@@ -95,7 +95,7 @@ def test_without_an_interval_nothing_is_polled(contract, answer):
 
 
 def test_a_time_of_nothing_does_not_spin(contract):
-    """A retryAfter of 0 waits a second all the same."""
+    """A retryAfter of 0 waits one second."""
     api = Service(contract, {"status": "pending", "retryAfter": 0}, answered(contract))
 
     assert api.plan().sign(timeout=60).ready
@@ -104,7 +104,7 @@ def test_a_time_of_nothing_does_not_spin(contract):
 
 @pytest.mark.parametrize("wait", [-1, float("nan"), float("inf"), True, "60", 10**9])
 def test_a_wait_that_is_none(contract, wait):
-    """It is refused before anything is asked."""
+    """An invalid timeout is refused before a request is sent."""
     api = Service(contract, PENDING)
 
     with pytest.raises(wb.InvalidRequest, match="timeout"):
@@ -113,7 +113,7 @@ def test_a_wait_that_is_none(contract, wait):
 
 
 def test_more_than_the_balance(api):
-    """422 says to list the contracts anew, ask for less, or deposit."""
+    """After a 422 the error says to list the contracts again, request less, or deposit."""
     stale = api.list_contracts()[0]
     plan = planned(api, contract=stale, amount=wb.withdrawals.usd("20000.00"))
     first = planned(api, amount=wb.withdrawals.usd("20000.00")).sign()
@@ -126,7 +126,7 @@ def test_more_than_the_balance(api):
 
 
 def test_another_signature_lives():
-    """409, as observed services answer, says that nothing was signed and what to use or wait for."""
+    """After a 409 the error says that nothing was signed, and which signature to use or wait for."""
     api = wb.connect(behavior="observed")
     planned(api).sign()
 
@@ -138,7 +138,7 @@ def test_another_signature_lives():
 
 
 def test_a_token_the_service_does_not_know(api):
-    """404 says where to look."""
+    """After a 404 the error says where the accepted tokens are listed."""
     import attrs
 
     contract = api.list_contracts()[0]
@@ -150,7 +150,7 @@ def test_a_token_the_service_does_not_know(api):
 
 
 def test_a_key_without_the_role(api):
-    """403 names the role, and that read is not enough."""
+    """After a 403 the error names the role, and says that read is not enough."""
     key = api.sandbox.guide()["api_keys"]["read only"]
     reader = wb.Session(
         base_url=api.base_url, api_key=key, transport=api.sandbox.transport(), sandbox=api.sandbox, keys=(key,)
@@ -162,7 +162,7 @@ def test_a_key_without_the_role(api):
 
 @pytest.mark.parametrize("status", [500, 503, 408])
 def test_it_is_never_asked_again_by_itself(api, status):
-    """After an answer that leaves it open, exactly one request was sent, without a key of its own to cache."""
+    """After an unclear answer no second request is sent."""
     seen = []
 
     def answer(request):
@@ -178,7 +178,7 @@ def test_it_is_never_asked_again_by_itself(api, status):
 
 
 def test_production_asks_for_typing(api, contract):
-    """In production the number and the end of the recipient are typed, and the client has to be armed."""
+    """In production a person types the amount and the end of the recipient, and the client must be armed."""
     mainnet = attrs.evolve(contract, chain_id=1)
 
     def answer(request):

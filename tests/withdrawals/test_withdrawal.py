@@ -1,4 +1,4 @@
-"""What an answer says: its life by the service's clock, what differs from the question, and a signature that stays masked."""
+"""A signed withdrawal: expiry by the service's clock, differences from the request, and a masked signature."""
 
 import copy
 import gc
@@ -19,13 +19,13 @@ from workbench.service import rendering
 
 
 def signed(contract, skew=None, changes=None, **plan):
-    """Return a withdrawal of a service that answers with these changes."""
+    """Return a withdrawal and its clock, from a service that answers with these changes."""
     api = Service(contract, answered(contract, **(changes or {})), skew=skew)
     return api.plan(**plan).sign(), api.clock
 
 
 def test_the_time_left(contract):
-    """It counts down by the clock, and ends."""
+    """The countdown follows the clock, and ends at the expiry."""
     withdrawal, clock = signed(contract)
 
     assert (timedelta(minutes=10), "10 min 0 s left") == (withdrawal.remaining(), withdrawal.countdown())
@@ -47,7 +47,7 @@ def test_the_time_left(contract):
     ],
 )
 def test_the_service_s_clock_counts(contract, skew, left, said):
-    """The life is that by the service's Date, whatever this machine's clock says."""
+    """The expiry is judged by the service's Date, regardless of this machine's clock."""
     withdrawal, clock = signed(contract, skew)
 
     assert timedelta(seconds=left) == withdrawal.remaining()
@@ -56,7 +56,7 @@ def test_the_service_s_clock_counts(contract, skew, left, said):
 
 
 def test_it_expires_by_the_clock_of_the_sandbox(api):
-    """In a lesson the sandbox's clock counts: moved beyond the end, nothing of the signature is given out."""
+    """With a sandbox its clock counts: after the expiry nothing shows the signature."""
     withdrawal = planned(api).sign()
     transaction = transacted(api, withdrawal)
     api.sandbox.advance(minutes=10)
@@ -84,7 +84,7 @@ def test_it_expires_by_the_clock_of_the_sandbox(api):
     ],
 )
 def test_unusual_expiries_are_noted(contract, expires_at, note):
-    """A distant expiry, and one without a time zone, are noted."""
+    """A distant expiry, and an expiry without a time zone, are noted."""
     withdrawal, _ = signed(contract, changes={"expiresAt": expires_at, "parameters": None})
 
     assert any(note in one for one in withdrawal.notes)
@@ -92,7 +92,7 @@ def test_unusual_expiries_are_noted(contract, expires_at, note):
 
 
 def test_no_end_at_all(contract):
-    """Without an end it says so, and makes no call."""
+    """Without an expiry the withdrawal says so, and returns no call."""
     withdrawal, _ = signed(
         contract, changes={"expiresAt": None, "parameters": None}, amount=wb.withdrawals.native_units(25_000_000)
     )
@@ -123,7 +123,7 @@ DIFFERENCES = {
 
 @pytest.mark.parametrize("place, value, words", DIFFERENCES.values(), ids=DIFFERENCES)
 def test_an_answer_to_another_question(contract, place, value, words):
-    """Where the answer's parameters differ from the question, that is said, and the signature is not given out."""
+    """Parameters that differ from the request are reported, and the signature is withheld."""
     withdrawal, _ = signed(contract, changes={"parameters": changed(contract, place, value)})
 
     assert not withdrawal.ready
@@ -133,7 +133,7 @@ def test_an_answer_to_another_question(contract, place, value, words):
 
 
 def test_another_amount_in_native_units(contract):
-    """What was asked in native units has to come back to the unit."""
+    """An answer must repeat an amount in native units exactly."""
     changes = {"parameters": changed(contract, 2, "25000001")}
     withdrawal, _ = signed(contract, changes=changes, amount=wb.withdrawals.native_units(25_000_000))
 
@@ -141,7 +141,7 @@ def test_another_amount_in_native_units(contract):
 
 
 def test_another_chain(contract):
-    """So does the chain."""
+    """An answer must name the contract's chain."""
     withdrawal, _ = signed(contract, changes={"chainId": "0x1"})
 
     assert ["differs from the contract's chain"] == [problem.message for problem in withdrawal.problems]
@@ -149,7 +149,7 @@ def test_another_chain(contract):
 
 @pytest.mark.parametrize("rate, decimals", [("2", 6), ("2650.50", 6), ("1.05", 5), ("1", 7)])
 def test_an_amount_that_contradicts_decimals_and_rate(contract, rate, decimals):
-    """At any rate, a signed amount that decimals and rate do not explain is refused: the plan said another number."""
+    """A signed amount that decimals and rate do not explain is refused."""
     token = attrs.evolve(contract.tokens[0], exchange_rate=Decimal(rate))
     withdrawal, _ = signed(attrs.evolve(contract, tokens=(token,)), decimals=decimals)
 
@@ -159,7 +159,7 @@ def test_an_amount_that_contradicts_decimals_and_rate(contract, rate, decimals):
 
 
 def test_a_rate_that_moved_a_little(contract):
-    """The service converts cents by its own rate: within a twentieth of the listed one, its amount is taken."""
+    """A signed amount within a twentieth of the listed rate is accepted, because rates change."""
     token = attrs.evolve(contract.tokens[0], exchange_rate=Decimal("1.03"))
     withdrawal, _ = signed(attrs.evolve(contract, tokens=(token,)))
 
@@ -168,7 +168,7 @@ def test_a_rate_that_moved_a_little(contract):
 
 
 def test_parameters_we_do_not_know(contract):
-    """Parameters of another form say nothing against the signature; the units then have to be given."""
+    """Parameters of another form do not make the signature invalid, but `units` is then required."""
     withdrawal, _ = signed(contract, changes={"parameters": [1, 2, 3]})
 
     assert withdrawal.ready
@@ -181,7 +181,7 @@ def test_parameters_we_do_not_know(contract):
 
 
 def test_units_that_differ(contract):
-    """Units given beside those the service signed have to be the same, and are native ones."""
+    """Explicit units must be native units and equal the signed amount."""
     withdrawal, _ = signed(contract)
 
     with pytest.raises(UsageError, match="differs from what the service signed, 25,000,000 native units"):
@@ -192,7 +192,7 @@ def test_units_that_differ(contract):
 
 @pytest.mark.parametrize("data", ["0x1234", "nonsense", "00" * 64], ids=["short", "no bytes", "64 bytes"])
 def test_a_signature_that_cannot_be_read(contract, data):
-    """It is reported, and not shown."""
+    """An unreadable signature is reported, and not shown."""
     withdrawal, _ = signed(contract, changes={"signature": {"data": data, "salt": "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="}})  # fmt: skip
 
     assert "The answer cannot be used" in str(withdrawal)
@@ -200,7 +200,7 @@ def test_a_signature_that_cannot_be_read(contract, data):
 
 
 def test_revealing(contract):
-    """A revealed signature can be read for a minute, prints masked, and is gone then."""
+    """A revealed signature can be read for one minute, prints masked, and is then discarded."""
     withdrawal, clock = signed(contract)
     shown = withdrawal.reveal()
 
@@ -209,7 +209,7 @@ def test_revealing(contract):
     assert "11" not in repr(shown)
     assert "11" not in str(shown)
     clock.at += timedelta(seconds=SHOWN_FOR)
-    with pytest.raises(UsageError, match="revealed for 60 s, which have passed"):
+    with pytest.raises(UsageError, match="the 60 s for reading the signature have passed"):
         _ = shown.data
     clock.at -= timedelta(seconds=SHOWN_FOR)
     with pytest.raises(UsageError, match="have passed"):
@@ -217,7 +217,7 @@ def test_revealing(contract):
 
 
 def test_hiding(contract):
-    """It can be hidden before its time."""
+    """A revealed signature can be hidden early."""
     shown = signed(contract)[0].reveal()
     shown.hide()
 
@@ -227,7 +227,7 @@ def test_hiding(contract):
 
 
 def test_that_it_was_shown_is_noted(api):
-    """The journal has a note of it, without the signature."""
+    """The journal notes that a signature was revealed, without the signature."""
     withdrawal = planned(api).sign()
     data = withdrawal.reveal().data
     (note,) = api.journal.notes
@@ -237,13 +237,13 @@ def test_that_it_was_shown_is_noted(api):
 
 
 def held(withdrawal):
-    """Return the signatures that a withdrawal and its parts hold, by the references that the collector follows."""
+    """Return the signatures that a withdrawal and its parts refer to."""
     parts = gc.get_referents(withdrawal)
     return [one for one in (*parts, *gc.get_referents(*parts)) if isinstance(one, Secret)]
 
 
 def secrets_of(withdrawal):
-    """Return the texts that must be nowhere: the signature and the salt, in each form in which they might stand."""
+    """Return the signature and the salt in each text form that must not appear."""
     shown, (secret,) = withdrawal.reveal(), held(withdrawal)
     return [
         shown.data, shown.salt, secret.data.hex(), secret.salt.hex(), repr(secret.data)[2:-1], repr(secret.salt)[2:-1],
@@ -252,7 +252,7 @@ def secrets_of(withdrawal):
 
 
 def test_an_expired_signature_is_deleted(contract):
-    """Once a withdrawal has been seen to have expired, nothing in it holds the signature any more."""
+    """An expired withdrawal no longer refers to its signature."""
     withdrawal, clock = signed(contract)
 
     assert held(withdrawal)
@@ -262,7 +262,7 @@ def test_an_expired_signature_is_deleted(contract):
 
 
 def dumps(thing):
-    """Show a thing in every way in which things come to be printed or kept."""
+    """Yield the text of an object in every way of printing or storing it."""
     yield repr(thing)
     yield f"{thing}"
     yield f"{thing!r}"
@@ -284,7 +284,7 @@ def dumps(thing):
 
 
 def test_the_signature_is_nowhere(api, caplog):
-    """No dump of a plan, a withdrawal, a transaction or what belongs to them holds it; nor do journal and log."""
+    """No dump of a plan, withdrawal or transaction, and neither journal nor log, contains the signature."""
     caplog.set_level(logging.DEBUG)
     plan = planned(api)
     withdrawal = plan.sign()
@@ -306,7 +306,7 @@ def test_the_signature_is_nowhere(api, caplog):
 
 
 def test_nothing_of_it_is_pickled_or_copied(api):
-    """What holds a signature refuses to be pickled and copied."""
+    """Objects that contain a signature cannot be pickled or copied."""
     withdrawal = planned(api).sign()
     transaction = transacted(api, withdrawal)
     other = planned(api, 2).sign()
@@ -325,7 +325,7 @@ def test_nothing_of_it_is_pickled_or_copied(api):
 
 
 def test_the_face(api):
-    """Text and HTML say who, how much, from where, to where and until when, and mask the signature."""
+    """Text and HTML show admin, amount, contract, recipient and expiry, and mask the signature."""
     withdrawal = planned(api).sign()
 
     for face in (str(withdrawal), withdrawal._repr_html_()):
@@ -335,7 +335,7 @@ def test_the_face(api):
 
 
 def test_hostile_words(contract):
-    """A status of the service comes out as text."""
+    """A status from the service is shown as text."""
     withdrawal, _ = signed(contract, changes={"status": "<b>\u202e\x1b[31m"})
 
     assert "<b>" not in withdrawal._repr_html_()
@@ -343,7 +343,7 @@ def test_hostile_words(contract):
 
 
 def test_the_status_on_the_sheet(contract):
-    """That of the answer while the signature is valid, then expired."""
+    """The sheet shows the answer's status while the signature is valid, then `expired`."""
     service = Service(contract, answered(contract))
     withdrawal = service.plan().sign()
     assert "".join(withdrawal.sheet().status.lines) == "✓ ready"

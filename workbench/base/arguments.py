@@ -44,7 +44,7 @@ class Fits:
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values. Literals become the allowed values of a text."""
+    """Return an annotation's type and the limits of its values. A `Literal` becomes text with allowed values."""
     if typing.get_origin(hint) is Annotated:
         return typing.get_args(hint)[:2]
     kinds = kinds_of(hint)
@@ -111,7 +111,7 @@ def _fits(value: object, hint: object) -> bool:
 
 
 def items_of(value: object) -> Iterable[object]:
-    """Return the items of a container that can be iterated twice. Other values have no items."""
+    """Return the items of a container that can be iterated twice, or no items for other values."""
     return value if isinstance(value, list | tuple | dict | set | frozenset | bytes) else ()
 
 
@@ -222,7 +222,7 @@ UTF_8 = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
 
 
 def unusable_name(error: Exception) -> str:
-    """Return the reason why Python rejected a file name. Other errors give an empty text."""
+    """Return why Python rejected a file name, or an empty text if the error has another cause."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "a file or folder name is too long"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
@@ -234,7 +234,7 @@ def unusable_name(error: Exception) -> str:
 
 
 def _no_file(error: Exception) -> str:
-    """Return the reason why a file cannot be read, if an error means this. Other errors give an empty text."""
+    """Return why a file cannot be read, or an empty text if the error has another cause."""
     if not isinstance(error, OSError) or error.errno not in _NO_SUCH_FILE:
         return ""
     name = error.filename if isinstance(error.filename, str) else ""

@@ -86,7 +86,7 @@ def _escape(character: str) -> str:
 
 @attrs.frozen
 class Problem:
-    """One problem of a value, with path, broken rule, allowed values and remedy. The value itself is never stored."""
+    """A problem of a value: its path, the broken rule, a message and a remedy. The value itself is never stored."""
 
     path: str  # wire path, such as `externalFiatAccount.accountNumber`; empty for the entire value
     rule: str  # keyword of the broken rule: "required", "type", "pattern", "maximum"…
@@ -255,8 +255,8 @@ class NotArmed(WorkbenchError):
 
 
 class DuplicateSuspected(WorkbenchError):
-    """An equal operation with an equal body was sent within the last day, so nothing was sent now. `earlier` is the id
-    of the earlier attempt.
+    """The same operation with an equal body was sent within the last day, so this call was not sent. `earlier` is the
+    id of the earlier attempt.
     """
 
     def __init__(self, message: str, *, earlier: str) -> None:

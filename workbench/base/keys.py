@@ -132,13 +132,13 @@ def key_problem(value: object, *, takes_bytes: bool = False) -> str | None:
     if not value.strip(_BLANK):
         return "is empty"
     if value.strip() == PLACEHOLDER:
-        return f"is the placeholder of the documentation, {PLACEHOLDER}; put your own key there"
+        return f"is the placeholder of the documentation, {PLACEHOLDER}; replace it with your own key"
     if value.lower().startswith("bearer"):
-        return "begins with Bearer; the service takes the bare key"
+        return "begins with Bearer; pass the key alone"
     for position, character in enumerate(value, 1):
         if not "!" <= character <= "~":
             blank = "a blank or line end" if character.isspace() else "a character that cannot be sent"
             return f"has {blank} (position {position} of {len(value)})"
     if value[0] in "\"'" or value[-1] in "\"'":
-        return "has quotes around it; they do not belong to a key"
+        return "has quotes around it; remove them"
     return None

@@ -89,7 +89,9 @@ class Health:
 
 @attrs.frozen
 class _Sign:
-    """One occurrence of a trouble. Occurrences with the same cause form one trouble, with the wording of the last."""
+    """One occurrence of a trouble. Occurrences with the same cause form one trouble, with the wording of the last
+    occurrence.
+    """
 
     what: str
     id: str | None = None
@@ -170,7 +172,7 @@ def _unreadable(inbox: Inbox) -> Iterator[_Sign]:
 
 
 def _conflicting(inbox: Inbox) -> Iterator[_Sign]:
-    what = "A delivery has the id of a stored event and other content."
+    what = "A delivery has the id of a stored event, but different content."
     return (_Sign(what, conflict.id, conflict.arrived) for conflict in inbox.conflicts())
 
 
@@ -246,7 +248,7 @@ def _failed(operation: str | None, status: int, message: str, fault: str | None 
     injected = f" Fault rule: {fault}." if fault else ""
     fix = _FIXES.get(status, _SERVER_FIX).format(member=member or "the request")
     if status == 400 and member is None:
-        fix = "Read the record's state, and compare the request with what it allows."
+        fix = "Read the record, and check whether its state allows the request."
     shape = re.sub(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{32,36}|\d[\d.,]*", "…", message)
     return _Sign(
         f"{operation or 'A path that is not served'}: {status}{reason}{quoted}.{injected}",
@@ -286,7 +288,7 @@ _CHECKS = (
         "damaged journal",
         "journal",
         _damaged,
-        "Restore the journal's file from a backup; the calls are not shown.",
+        "Restore the journal's file from a backup; until then these calls are not shown.",
     ),
     _Check(
         "unreadable delivery",

@@ -221,7 +221,7 @@ class _SandboxEvents:
         self._first = ""
 
     def mark(self) -> str:
-        """Return the world of the sandbox and the number of its last event; for a served sandbox, read before the first
+        """Return the sandbox's world and the number of its last event. A served sandbox is asked only before the first
         call.
         """
         sandbox = self._session._sandbox
@@ -422,7 +422,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
-        _refuse(embedded, "a served sandbox")  # the message leaves out the URL, which may contain a learner's code
+        _refuse(embedded, "a served sandbox")  # the message omits the URL, which may contain an access code
         return _served(where, client)
     profile = open_profile(where)
     if profile.base_url is None:

@@ -1,4 +1,4 @@
-"""Answers to the questions of tasks: text, the letter of an option, the letters of steps in order, or an amount."""
+"""Answers to the questions of tasks: text, the letter of an option, or an amount."""
 
 import re
 from typing import TYPE_CHECKING
@@ -14,12 +14,9 @@ _AMOUNT = re.compile(r"(-?)(usd|\$)? ?(\d[\d,]{0,14})(?:\.(\d{1,2}))? ?(usd|doll
 
 def allowed_answers(question: "Expectation") -> str:
     """Return the allowed answers as a phrase; empty if any text is allowed."""
-    letters = ", ".join(question.options)
     if question.unit:
         return "an amount: 45.90, $45, or 4590 in cents"
-    if not letters:
-        return ""
-    return f"one letter of {letters}" if len(str(question.value)) == 1 else f"each letter of {letters} once, in order"
+    return f"one letter of {', '.join(question.options)}" if question.options else ""
 
 
 def read_answer(question: "Expectation", text: str) -> str:
@@ -32,12 +29,10 @@ def read_answer(question: "Expectation", text: str) -> str:
     if question.unit:
         read = _cents(read.lower())
     elif question.options:
-        read = re.sub(r"[\s,>→-]", "", read.lower())
-        is_order = len(str(question.value)) > 1
-        if read not in question.options if not is_order else sorted(read) != sorted(question.options):
-            read = ""
-    if not read and allowed_answers(question):
-        raise UsageError(f"answer {visible(text, 20)!r}: must be {allowed_answers(question)}", of="course.answer")
+        read = read.lower() if read.lower() in question.options else ""
+    allowed = allowed_answers(question)
+    if allowed and not read:
+        raise UsageError(f"answer {visible(text, 20)!r}: must be {allowed}", of="course.answer")
     return read
 
 
@@ -53,10 +48,4 @@ def _cents(text: str) -> str:
 
 def comment(question: "Expectation", answer: str) -> str:
     """Return the feedback on a right or wrong answer; empty if the question has no feedback for the answer."""
-    right = str(question.value)
-    if not question.options or len(right) == 1:
-        return question.near.get(answer, question.near.get("", ""))
-    for number, (letter, due) in enumerate(zip(answer, right, strict=True), 1):
-        if letter != due:
-            return f"Step {number} is not “{question.options[letter]}”. {question.near[due]}"
-    return " ".join(question.near[letter] for letter in right)
+    return question.near.get(answer, question.near.get("", ""))

@@ -1,6 +1,6 @@
 """Tasks in a notebook: a menu of all tasks, and for the chosen task, fields for answers and buttons with feedback."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,10 @@ from workbench.base.errors import WorkbenchError
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, button, close_soon, in_order, root
 from workbench.service.rendering.elements import isolated
-from workbench.service.rendering.text import sentence
+from workbench.service.rendering.text import label, sentence
 
 Act = Callable[[], Display]
 """Function of a button, which returns the feedback."""
-_ONE_ANSWER = "one letter"
 
 
 class AskView(Displayed):
@@ -23,28 +22,24 @@ class AskView(Displayed):
 
     Args:
         shown: The task, as `wb.course.task` returns it.
-        task: The task as shown to a learner.
     """
 
-    def __init__(self, shown: Display, task: Mapping[str, Any]) -> None:
+    def __init__(self, shown: Any) -> None:
+        task = shown.task
         self._asked, self._name, self._is_quiz = shown, task["name"], task["kind"] == "quiz"
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
-        is_choice = task["allowed"].startswith(_ONE_ANSWER)
-        allowed = f"answer ({task['allowed']})"
-        labels = {name: allowed if self._is_quiz else question for name, question in task["questions"].items()}
+        letters: dict[str, Act] = {letter: partial(course.answer, self._name, letter) for letter in task["options"]}
         self.fields = {
-            name: in_order(ipywidgets.Text(description=sentence(label), continuous_update=False))
-            for name, label in ({} if is_choice else labels).items()
+            name: in_order(ipywidgets.Text(description=sentence(label(name)), continuous_update=False))
+            for name in ({} if letters else task["questions"])
         }
-        acts: dict[str, Act] = {} if is_choice else {"Check": self.check}
-        if is_choice:
-            acts |= {letter: partial(course.answer, self._name, letter) for letter in task["options"]}
+        acts = letters or {"Check": self.check}
         if task["hints"]:
             acts["Hint"] = partial(course.hint, self._name)
         self.buttons = {label: button(label, partial(self.press, act)) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
         fields = [ipywidgets.Box([field]).add_class("wb-field") for field in self.fields.values()]
-        parts = [ipywidgets.HTML(shown.brief_html), *fields, row, self.feedback]
+        parts = [ipywidgets.HTML(shown._repr_html_()), *fields, row, self.feedback]
         self.widget = root(*parts, name="wb-ask")
 
     def __repr__(self) -> str:
@@ -53,7 +48,7 @@ class AskView(Displayed):
     @property
     def html(self) -> str:
         """Return the question, and the feedback so far."""
-        return f"{self._asked.brief_html}{self.feedback.value}"
+        return f"{self._asked._repr_html_()}{self.feedback.value}"
 
     def check(self) -> Display:
         """Store the answers from the fields, and check the task."""
@@ -64,7 +59,7 @@ class AskView(Displayed):
     def press(self, act: Act) -> None:
         """Show the feedback of a button."""
         try:
-            said = act().brief_html
+            said = act()._repr_html_()
         except WorkbenchError as error:
             said = isolated(str(error))
         self.feedback.value = f'<div role="status">{said}</div>'
@@ -76,14 +71,14 @@ class ChooserView(Displayed):
 
     Args:
         shown: The table of tasks, as `wb.course.task` returns it without a name.
-        titles: Titles of the tasks, by name.
         api: The session for the tasks; default: the most recent session.
     """
 
-    def __init__(self, shown: Display, titles: Mapping[str, str], api: object = None) -> None:
-        self._table, self._api = shown, api
+    def __init__(self, shown: Any, api: object = None) -> None:
+        self._table: Display = shown
+        self._api = api
         self.asked: AskView | None = None
-        options = [(f"{name}: {title}", name) for name, title in titles.items()]
+        options = [(f"{name}: {title}", name) for name, title in shown.titles.items()]
         self.names = in_order(ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"}))
         self.start = button("Start", self.begin)
         self.begun = ipywidgets.Box()
@@ -106,6 +101,6 @@ class ChooserView(Displayed):
         except WorkbenchError as error:
             self.begun.children = (ipywidgets.HTML(f'<div role="alert">{isolated(str(error))}</div>'),)
         else:
-            self.asked = AskView(shown, shown.task)
+            self.asked = AskView(shown)
             self.begun.children = (self.asked.widget,)
         close_soon(former)

@@ -1,8 +1,7 @@
 """Learner's actions on tasks in a place, and their results. Kernels, commands and class servers share this code."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import attrs
@@ -10,11 +9,14 @@ import attrs
 from workbench.base.errors import UsageError, WorkbenchError
 from workbench.course.answers import allowed_answers, comment, read_answer
 from workbench.course.attempt import Attempt
+from workbench.course.evidence import Facts, Record
 from workbench.course.judge import same
 from workbench.course.task_files import Expectation, Task
 
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Errors if a sandbox lacks records that the task expects."""
+KINDS = frozenset({"start", "check", "answer", "hint"})
+"""Kinds of actions."""
 
 
 @attrs.frozen(kw_only=True)
@@ -32,12 +34,12 @@ class Act:
     values: Mapping[str, str] = attrs.field(factory=dict)
 
 
-def about(task: Task) -> dict[str, Any]:
+def about(task: Task) -> Facts:
     """Return a task as learners see it, as JSON values: without criteria, hints and answers."""
     questions = task.questions
     only = next(iter(questions.values())) if len(questions) == 1 else None
     return {
-        **{name: getattr(task, name) for name in ("name", "kind", "title", "task", "notebook", "minutes")},
+        **{name: getattr(task, name) for name in ("name", "kind", "task", "minutes")},
         "heading": task.title if task.kind == "quiz" else f"{task.kind} {task.name}: {task.title}",
         "hints": len(task.all_hints),
         "questions": {name: _asked(question) for name, question in questions.items()},
@@ -51,10 +53,6 @@ def _asked(question: Expectation) -> str:
     return f"{question.that} ({allowed})" if allowed else question.that
 
 
-def _or_none(value: Any) -> float | None:
-    return None if value is None else float(value)  # JSON results contain decimals
-
-
 @attrs.frozen(kw_only=True)
 class TaskResult:
     """A learner's result in a task. A completed task stays completed, with its tries, hints and minutes."""
@@ -64,32 +62,25 @@ class TaskResult:
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the learner saw the hint with the code
-    # minutes of work until the task was done, or until the last try
-    minutes: float | None = attrs.field(default=None, converter=_or_none)
+    # minutes of work until the task was done, or until the last try; JSON results contain decimals
+    minutes: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
     last_problem: str = ""
-    begun_at: str | None = None
     begun_active: float = attrs.field(default=0.0, converter=float)  # the learner's active seconds when the task began
-    done_at: str | None = None
-
-    @classmethod
-    def read(cls, content: object) -> "TaskResult | None":
-        """Return a result from JSON values; None if the values are not a result."""
-        try:
-            return cls(**content)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            return None
 
     def minutes_by(self, active: float) -> float:
         """Return the minutes of work since the task began, from the seconds that the learner worked so far."""
         return round(max(active - self.begun_active, 0) / 60, 1)
 
     @property
-    def row(self) -> dict[str, Any]:
-        """Row of a table. Numbers appear only once the task was begun."""
+    def row(self) -> Facts:
+        """Row of a table, without the numbers that are zero."""
         numbers = {"tries": self.tries, "hints": self.hints, "minutes": self.minutes}
-        return {"status": "✓ done" if self.done else "○ not done", **(numbers if self.begun_at else {})}
+        return {
+            "status": "✓ done" if self.done else "○ not done",
+            **{name: number or None for name, number in numbers.items()},
+        }
 
-    def after(self, reply: Mapping[str, Any], hints: int, active: float) -> "TaskResult":
+    def after(self, reply: Record, hints: int, active: float) -> "TaskResult":
         """Return the result after an action such as a hint or a check. A completed task stays completed.
 
         Args:
@@ -102,21 +93,12 @@ class TaskResult:
         if "hints" in reply:
             shown = len(reply["hints"])
             return attrs.evolve(self, hints=shown, last_hint=shown == hints)
-        if "missing" not in reply:
+        missing = reply.get("missing", ())
+        if not reply.get("tried") and (missing or "missing" not in reply):
             return self
-        missing = reply["missing"]
-        return attrs.evolve(
-            self,
-            tries=self.tries + 1,
-            done=not missing,
-            minutes=self.minutes_by(active),
-            done_at=None if missing else _now(),
-            last_problem=missing[0] if missing else "",
-        )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+        problem = missing[0] if missing else ""
+        minutes = self.minutes_by(active)
+        return attrs.evolve(self, tries=self.tries + 1, done=not missing, minutes=minutes, last_problem=problem)
 
 
 class Store(Protocol):
@@ -140,7 +122,6 @@ class Desk:
         attempts: Prefix of the names of the attempts in `store`.
         results: Prefix of the names of the results in `store`.
         active: Seconds that the learner has worked.
-        fetched: Ids of the events that the learner's inbox has read.
         ca_file: Certificates for a served sandbox.
     """
 
@@ -150,7 +131,6 @@ class Desk:
     attempts: str = "state:"
     results: str = "result:"
     active: float = attrs.field(factory=time.time)
-    fetched: Collection[str] = ()
     ca_file: str | None = None
 
     def play(self, name: str) -> bool:
@@ -163,32 +143,30 @@ class Desk:
         return True
 
     def _attempt(self, name: str) -> Attempt:
-        task, state = self.tasks[name], self.store.get(f"{self.attempts}{name}")
-        stored = state if isinstance(state, dict) else None
-        return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
+        task, state = self.tasks[name], self.store.get(f"{self.attempts}{name}", {})
+        return Attempt(task, self.sandbox(task.environment), state, self.ca_file)
 
-    def do(self, act: Act) -> dict[str, Any]:
+    def do(self, act: Act) -> Facts:
         """Perform an action, store the result, and return the answer to the learner as JSON values.
 
         Raises:
             UsageError: The task was not begun, does not ask for this answer, or has no further hint.
         """
         task, name = self.tasks[act.task], f"{self.results}{act.task}"
-        before = TaskResult.read(self.store.get(name))
-        result = before or TaskResult(task=task.name, begun_at=_now(), begun_active=self.active)
+        before = read_result(self.store.get(name))
+        result = before or TaskResult(task=task.name, begun_active=self.active)
         if act.kind == "hint":
             reply = _hint(task, result)
         elif task.kind == "quiz":
             reply = _quiz(task, act)
         else:
             reply = self._attempted(act)
-        is_tried = reply.get("tried", True) or not reply["missing"]
-        after = result.after(reply, len(task.all_hints), self.active) if is_tried else result
-        if is_tried and after != before:
+        after = result.after(reply, len(task.all_hints), self.active)
+        if after != before:
             self.store.set(name, attrs.asdict(after))
         return {"about": about(task), "result": attrs.asdict(after), **reply}
 
-    def _attempted(self, act: Act) -> dict[str, Any]:
+    def _attempted(self, act: Act) -> Facts:
         try:
             attempt = self._attempt(act.task)
             reply = attempt.answer(act.values) if act.kind == "answer" else getattr(attempt, act.kind)()
@@ -201,11 +179,15 @@ class Desk:
         return reply
 
 
-KINDS = frozenset({"start", "check", "answer", "hint"})
-"""Kinds of actions."""
+def read_result(content: object) -> TaskResult | None:
+    """Return a result from JSON values; None if the values are not a result."""
+    try:
+        return TaskResult(**content)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
 
 
-def _hint(task: Task, result: TaskResult) -> dict[str, Any]:
+def _hint(task: Task, result: TaskResult) -> Facts:
     """Return the next hint, or all hints once the task is done."""
     hints = task.all_hints if result.done else task.all_hints[: result.hints + 1]
     if not hints:
@@ -213,7 +195,7 @@ def _hint(task: Task, result: TaskResult) -> dict[str, Any]:
     return {"hints": hints}
 
 
-def _quiz(task: Task, act: Act) -> dict[str, Any]:
+def _quiz(task: Task, act: Act) -> Facts:
     """Return the feedback on the answer to a quiz, which needs no sandbox."""
     (question,) = task.expect
     if act.kind == "start":

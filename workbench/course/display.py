@@ -4,7 +4,7 @@ import re
 from importlib.util import find_spec
 
 from workbench.base.system.progress import notebook_shell
-from workbench.service.rendering.markup import Shown, write
+from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid, Sheet
 
 DONE = Cell(("✓ done",), "status:done")
@@ -17,23 +17,17 @@ class Display(Shown):
     """A sheet that is displayed as plain text and as HTML.
 
     Args:
-        brief: The sheet without code, to show next to fields and buttons; default: the same sheet.
+        sheet: The sheet.
     """
 
-    def __init__(self, sheet: Sheet | Grid, brief: Sheet | Grid | None = None) -> None:
+    def __init__(self, sheet: Sheet | Grid) -> None:
         self._sheet = sheet
-        self._brief = brief or sheet
 
     def sheet(self) -> Sheet | Grid:
         """Return the sheet."""
         return self._sheet
 
     __repr__ = Shown.__str__
-
-    @property
-    def brief_html(self) -> str:
-        """Return HTML to show next to fields and buttons."""
-        return marked(write(self._brief))
 
     def _repr_html_(self) -> str:
         return marked(super()._repr_html_())

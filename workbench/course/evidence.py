@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import Any
@@ -22,13 +21,6 @@ KINDS = (
 """Kinds of records that are compared before and after."""
 _FOLLOWS = {"card": ("available", "held", "posted", "refunded"), "user": ("rewards", "updated_at")}
 """Members that follow from other records."""
-_NUMBERS = re.compile(r"nonce|tokens\.[0-9]+\.balance")
-"""Members of contracts that are stored at the beginning, so that a difference can be expected."""
-PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
-CALLED = "called with"
-"""Member of a flat request with the names of its arguments; no argument has a blank in its name."""
-OPERATION, STATUS, FAULT, SIGNATURE = "of operation", "status code", "injected fault", "in the log"
-"""Members of a flat request that identify it."""
 Facts = dict[str, Any]
 Record = Mapping[str, Any]
 
@@ -47,7 +39,7 @@ def digest(record: Record) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def all_records(sandbox: "Sandbox") -> dict[str, Record]:
+def _all_records(sandbox: "Sandbox") -> dict[str, Record]:
     """Return the records of a sandbox by id."""
     return {record["id"]: dict(record) for kind in KINDS for record in sandbox.records(kind, all_tenants=True)}
 
@@ -72,16 +64,16 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
 
 
 def mark(sandbox: "Sandbox") -> Facts:
-    """Return the initial state of a task as JSON: hashes of all records, the last request and the last event."""
-    records = all_records(sandbox)
+    """Return the state of a sandbox as JSON: hashes of all records, the last request and the last event."""
+    records = _all_records(sandbox)
     requests = sandbox.requests(all_tenants=True)
-    contracts = {id_: record for id_, record in records.items() if record["kind"] == "contract"}
+    contracts = [record for record in records.values() if record["kind"] == "contract"]
     return {
         "world": internals(sandbox).world_id(),
         "request": signature(requests[-1]) if requests else "",
         "event": internals(sandbox).last_event(),
         "records": {id_: digest(record) for id_, record in records.items()},
-        "numbers": {id_: _numbers(record) for id_, record in contracts.items()},
+        "contracts": {record["id"]: {path: str(value) for path, value in flat(record)} for record in contracts},
         "others": [],
     }
 
@@ -91,32 +83,25 @@ def signature(entry: Any) -> str:
     return f"{entry.method} {entry.path} {entry.status} {entry.at.isoformat()} {entry.seconds} {entry.request_id or ''}"
 
 
-def _numbers(record: Record) -> dict[str, str]:
-    return {path: str(value) for path, value in flat(record) if _NUMBERS.fullmatch(path)}
-
-
 def as_number(value: object) -> Decimal | None:
     """Return a value as a number; None if it is not a number."""
-    if isinstance(value, bool) or value is None:
-        return None
     try:
-        return Decimal(str(value))
+        return None if isinstance(value, bool) else Decimal(str(value))
     except InvalidOperation:
         return None
 
 
-def absorb(state: Facts, sandbox: "Sandbox", before: Mapping[str, str], last_event: int) -> None:
+def absorb(state: Facts, sandbox: "Sandbox", before: Facts) -> None:
     """Exclude the changes of other people from a task, so that their records and events do not count as the learner's.
 
     Args:
         state: Mark of the task.
         sandbox: The sandbox after the other changes.
-        before: Hashes of the sandbox's records before these changes.
-        last_event: Number of the last event before these changes.
+        before: Mark of the sandbox before these changes.
     """
-    after = {id_: digest(record) for id_, record in all_records(sandbox).items()}
-    state["records"].update({id_: hash_ for id_, hash_ in after.items() if before.get(id_) != hash_})
-    state["others"] += [event.payload["id"] for event in sandbox.events(since=last_event)]
+    changed = Evidence(sandbox, before).changed
+    state["records"] |= {id_: digest(record) for id_, record in changed.items()}
+    state["others"] += [event.payload["id"] for event in sandbox.events(since=before["event"])]
 
 
 class Evidence:
@@ -125,23 +110,16 @@ class Evidence:
     Args:
         sandbox: The sandbox.
         state: State that was stored when the task began.
-        fetched: Ids of the events that the learner's inbox has read.
     """
 
-    def __init__(self, sandbox: "Sandbox", state: Facts, fetched: Collection[str] = ()) -> None:
+    def __init__(self, sandbox: "Sandbox", state: Facts) -> None:
         self.sandbox = sandbox
         self.state = state
-        self._fetched = fetched
-
-    @property
-    def guide(self) -> Mapping[str, Any]:
-        """Return the guide of the sandbox in its initial state."""
-        return first_guide(self.sandbox.seed)
 
     @cached_property
     def records(self) -> dict[str, Record]:
         """Return the records by id."""
-        return all_records(self.sandbox)
+        return _all_records(self.sandbox)
 
     @cached_property
     def changed(self) -> dict[str, Record]:
@@ -151,41 +129,31 @@ class Evidence:
         return {**now, **{id_: {"id": id_, "kind": "deleted"} for id_ in before if id_ not in self.records}}
 
     @cached_property
-    def calls(self) -> list[Record]:
-        """Return the learner's requests since the task began as flat members, oldest first."""
+    def requests(self) -> list[Any]:
+        """Return the learner's requests since the task began, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
-        last = self.state["request"]
-        begun = next((number for number, entry in enumerate(log, 1) if last and signature(entry) == last), 0)
-        calls = (_call(entry) for entry in log[begun:] if entry.operation in OPERATIONS)
-        live = set(self.state.get("live", ()))
-        return [call for call in calls if call.get("answer.transaction_id") not in live]
+        begun = next((number for number, entry in enumerate(log, 1) if signature(entry) == self.state["request"]), 0)
+        return [entry for entry in log[begun:] if entry.operation in OPERATIONS and not self._is_live(entry)]
+
+    def _is_live(self, entry: Any) -> bool:
+        """Whether a request is a purchase of the task's own live traffic."""
+        return isinstance(entry.answer, Mapping) and entry.answer.get("transactionId") in self.state["live"]
 
     def called(self, operation: str, status: int | None) -> list[Record]:
-        """Return the flattened requests of an operation with a status; None for requests with an injected fault."""
-        calls = [call for call in self.calls if call[OPERATION] == operation]
+        """Return the requests of an operation with a status as flat members; None for an injected fault."""
+        entries = [entry for entry in self.requests if entry.operation == operation]
         if status is None:
-            return [call for call in calls if call[FAULT]]
-        return [call for call in calls if call[STATUS] == status and call[FAULT] in ("", "lost")]
-
-    def add_live(self, transaction: str) -> None:
-        """Exclude one of the task's own purchases from the learner's changes."""
-        self.state["live"].append(transaction)
-        self.state["records"][transaction] = digest(self.sandbox.state(transaction))
+            return [_call(entry) for entry in entries if entry.fault]
+        return [_call(entry) for entry in entries if entry.status == status and entry.fault in (None, "", "lost")]
 
     def events(self, kind: str, everything: bool = False) -> list[Record]:
-        """Return the events of a kind as flat members, with `event_id`, `cause` and `fetched`."""
+        """Return the events of a kind as flat members, with `event_id` and `cause`."""
         since = 0 if everything else self.state["event"]
-        events = list(self.sandbox.events(kind, since=since))
-        return [self._event(event) for event in events if event.payload["id"] not in self.state["others"]]
-
-    def _event(self, event: Any) -> Record:
-        id_ = event.payload["id"]
-        fetched = id_ in self._fetched or id_ in self._delivered
-        return {**dict(flat(event.payload["body"])), "event_id": id_, "cause": event.cause, "fetched": fetched}
-
-    @cached_property
-    def _delivered(self) -> set[str]:
-        return {delivery.event_id for delivery in self.sandbox.deliveries(state="delivered")}
+        return [
+            {**dict(flat(event.payload["body"])), "event_id": event.payload["id"], "cause": event.cause}
+            for event in self.sandbox.events(kind, since=since)
+            if event.payload["id"] not in self.state["others"]
+        ]
 
 
 def operator(sandbox: Any, ca_file: str | None = None) -> Client:
@@ -195,6 +163,11 @@ def operator(sandbox: Any, ca_file: str | None = None) -> Client:
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
 
 
+def names_of(sandbox: "Sandbox", state: Facts) -> Facts:
+    """Return the values to which a task can refer: the guide of the sandbox in its initial state, and the facts."""
+    return {**first_guide(sandbox.seed), **state["facts"]}
+
+
 @lru_cache(maxsize=4)
 def first_guide(seed: int) -> Mapping[str, Any]:
     """Return the guide of a sandbox with this seed in its initial state."""
@@ -202,10 +175,8 @@ def first_guide(seed: int) -> Mapping[str, Any]:
 
 
 def _call(entry: Any) -> Record:
-    """Return a request with its arguments, the members of its answer, and the other facts that a criterion can name."""
-    operation = OPERATIONS[entry.operation]
-    sent = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
-    answer = entry.answer if isinstance(entry.answer, Mapping) else {}
-    members = dict(flat(sent)) | {f"answer.{path}": value for path, value in flat(answer)}
-    members |= {OPERATION: operation.name, STATUS: entry.status, FAULT: entry.fault or "", SIGNATURE: signature(entry)}
-    return {**members, "carried_out": "yes" if entry.status < 300 else "no", CALLED: {snake(name) for name in sent}}
+    """Return the arguments of a request as flat members, with the answer, and whether it was carried out."""
+    path = OPERATIONS[entry.operation].in_path((entry.path or "").removeprefix(PREFIX))
+    sent = {**(entry.body or {}), **(path or {})}
+    answer = {f"answer.{path}": value for path, value in flat(entry.answer or {})}
+    return {**dict(flat(sent)), **answer, "carried_out": "yes" if entry.status < 300 else "no"}

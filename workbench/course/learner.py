@@ -5,7 +5,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,8 +15,9 @@ from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, 
 from workbench.client import session
 from workbench.client.calls.client import refuse_async
 from workbench.course import membership, stored
-from workbench.course.desk import Act, Desk, TaskResult, about
+from workbench.course.desk import Act, Desk, TaskResult, about, read_result
 from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
+from workbench.course.evidence import Facts, Record
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
 from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
@@ -24,7 +25,7 @@ from workbench.screens import PANES
 from workbench.service.rendering.show import mapping_grid
 from workbench.service.rendering.text import Cell, Row, Sheet, label
 
-_ADDED: dict[str, Task] = {}
+_tasks = dict(TASKS)
 _bound: dict[str, "weakref.ref[Any]"] = {}
 _ended = threading.Event()  # live traffic ends when this is set
 _lock = threading.RLock()
@@ -40,28 +41,28 @@ class TaskShown(Display):
         questions: The questions, by name of the answer.
     """
 
-    def __init__(self, task: Mapping[str, Any], facts: Mapping[str, Any], notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, task: Record, facts: Record, notes: tuple[str, ...] = ()) -> None:
         self.task = task
         self.facts = dict(facts)
         self.questions: Mapping[str, str] = task["questions"]
-        lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
-        planned = [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
+        words = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
+        words += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
         values = {name: visible(str(value), 2_000) for name, value in self.facts.items()}
         rows = tuple(Row(label(name), Cell((value,))) for name, value in values.items())
-        brief = Sheet(title=task["heading"], words=(*lines, *planned), rows=rows, notes=notes)
         if task["kind"] == "quiz":
-            lines.append(f"Answer with {task['allowed']}.")
+            words.append(f"Answer with {task['allowed']}.")
             notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         else:
-            lines += [f"Answer {name}: {that}." for name, that in self.questions.items()]
-        code = tuple(f"facts[{name!r}] = {value}" for name, value in values.items())
-        super().__init__(Sheet(title=task["heading"], words=(*lines, *planned), code=code, notes=notes), brief)
+            words += [f"Answer {name}: {that}." for name, that in self.questions.items()]
+        if rows:
+            notes = (f'In code: wb.course.task("{task["name"]}").facts has {", ".join(values)}.', *notes)
+        super().__init__(Sheet(title=task["heading"], words=tuple(words), rows=rows, notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()
         from workbench.course.ask_view import AskView
 
-        AskView(self, self.task)._ipython_display_()
+        AskView(self)._ipython_display_()
 
 
 class TaskList(Display):
@@ -76,14 +77,13 @@ class TaskList(Display):
         require_widgets()
         from workbench.course.ask_view import ChooserView
 
-        ChooserView(self, self.titles)._ipython_display_()
+        ChooserView(self)._ipython_display_()
 
 
 def _pane(api: object) -> Any:
     from workbench.course.ask_view import ChooserView
 
-    listed = task()
-    return ChooserView(listed, listed.titles, api)
+    return ChooserView(task(), api)
 
 
 PANES["Tasks"] = _pane
@@ -97,23 +97,22 @@ class Feedback(Display):
         hints: The hints so far.
     """
 
-    def __init__(self, task: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
+    def __init__(self, task: Record, reply: Record) -> None:
         self.missing = tuple(visible(what, 400) for what in reply.get("missing", ()))
         self.ok = not self.missing
         self.hints = tuple(map(str, reply.get("hints", ())))
-        number, of, name = len(self.hints), task["hints"], task["name"]
+        of = task["hints"]
         if self.hints:
-            is_last = number == of
-            words, code = (self.hints[:-1], tuple(self.hints[-1].split("\n"))) if is_last else (self.hints, ())
-            sheet = Sheet(title=f"Hint {number} of {of} for {name}", words=words, code=code, notes=_notes(reply))
+            code = tuple(line for hint in self.hints[of - 1 :] for line in hint.split("\n"))
+            title = f"Hint {len(self.hints)} of {of} for {task['name']}"
+            sheet = Sheet(title=title, words=self.hints[: of - 1], code=code, notes=_notes(reply))
         else:
             right, wrong = (RIGHT, WRONG) if task["kind"] == "quiz" else (DONE, OPEN)
-            words = (reply["comment"],) if reply.get("comment") else tuple(f"Missing: {what}" for what in self.missing)
-            advice = (f'wb.course.hint("{name}") shows a hint; the last of {of} contains the code.',) if of else ()
+            words = [reply["comment"]] if reply.get("comment") else [f"Missing: {what}" for what in self.missing]
+            words += [f"There are {of} hints; the last one contains the code."] if of and self.missing else []
             status = right if self.ok else wrong
-            sheet = Sheet(title=task["heading"], status=status, words=words, notes=(*advice, *_notes(reply)))
-        # the buttons of a notebook replace the code in the advice
-        super().__init__(sheet, attrs.evolve(sheet, notes=_notes(reply)))
+            sheet = Sheet(title=task["heading"], status=status, words=tuple(words), notes=_notes(reply))
+        super().__init__(sheet)
 
 
 def begin(place: str) -> None:
@@ -129,11 +128,11 @@ def begin(place: str) -> None:
         UsageError: There is no such notebook or drill.
     """
     name = str(place)
-    chosen = next((folder for folder in PLACES if folder == name or (folder.isdigit() and name[:2] == folder)), None)
-    if chosen is None:
-        raise UsageError([not_allowed("place", name, PLACES)], of="course.begin")
+    name = name[:2] if name[:2].isdigit() else name
+    if name not in PLACES:
+        raise UsageError([not_allowed("place", str(place), PLACES)], of="course.begin")
     _bound.clear()
-    membership.begin(chosen)
+    membership.begin(name)
 
 
 def add(path: str | os.PathLike[str]) -> TaskShown:
@@ -142,9 +141,9 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
     Raises:
         UsageError: The file is not a valid task. The message lists the problems.
     """
-    task = read_file(Path(path))
-    _ADDED[task.name] = task
-    return TaskShown(about(task), {})
+    added = read_file(Path(path))
+    _tasks[added.name] = added
+    return TaskShown(about(added), {})
 
 
 @overload
@@ -167,7 +166,7 @@ def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
         WrongEnvironment: The session is connected to a real service.
     """
     if name is None:
-        return TaskList({**TASKS, **_ADDED})
+        return TaskList(_tasks)
     chosen = api or session.latest()
     begun, reply = _do(Act(kind="start", task=name), chosen)
     if chosen is not None and begun["kind"] != "quiz":
@@ -214,7 +213,7 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     asked, reply = _do(Act(kind="answer", task=name, values=answers), api)
     if "missing" in reply:
         return Feedback(asked, reply)
-    text = ", ".join(f"{key or next(iter(asked['questions']))} = {visible(each, 60)}" for key, each in answers.items())
+    text = ", ".join(f"{key} = {visible(each, 60)}" for key, each in reply["answers"].items())
     note = f'wb.course.check("{name}") judges it.'
     return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
 
@@ -231,25 +230,25 @@ def hint(name: str, api: object = None) -> Feedback:
 class CourseProgress(Display):
     """Your name, and for each exercise whether it is done, with your tries, hints and minutes."""
 
-    def __init__(self, name: str, results: Mapping[str, TaskResult]) -> None:
+    def __init__(self, name: str, results: Record) -> None:
         self.name = name
-        self.results = {exercise: results.get(exercise) or TaskResult(task=exercise) for exercise in EXERCISES}
+        read = {task: read_result(results.get(task)) or TaskResult(task=task) for task in (*EXERCISES, *QUIZZES)}
+        self.results = {exercise: read[exercise] for exercise in EXERCISES}
         self.done = tuple(exercise for exercise, result in self.results.items() if result.done)
         rows = [{**EXERCISES[name].row, **result.row} for name, result in self.results.items()]
-        right = sum(quiz in results and results[quiz].done for quiz in QUIZZES)
         title = f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done"
+        right = sum(read[quiz].done for quiz in QUIZZES)
         super().__init__(mapping_grid(rows, None, len(rows), f"{title}, {right} of {len(QUIZZES)} quizzes right"))
 
 
 def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes. In a class, the server stores the progress."""
-    results = {name: stored.get(f"result:{name}") for name in TASKS}
-    name, status = _account(), membership.status()
-    if status is not None:  # without a class, quizzes still work
-        name = str(status["learner"])
-        results = {**{name: results[name] for name in QUIZZES}, **status["results"]}
-    read = {name: TaskResult.read(result) for name, result in results.items()}
-    return CourseProgress(name, {name: result for name, result in read.items() if result is not None})
+    own = {name.removeprefix("result:"): content for name, content in stored.read_stored().items()}
+    status = membership.status()
+    if status is None:
+        return CourseProgress(_account(), own)
+    quizzes = {name: own.get(name) for name in QUIZZES}  # the class does not store quizzes
+    return CourseProgress(str(status["learner"]), quizzes | status["results"])
 
 
 def _account() -> str:
@@ -267,8 +266,8 @@ def reset() -> CourseProgress:
 
 def notes(api: object = None) -> tuple[str, ...]:
     """Return your trainer's notes, oldest first; empty outside a class."""
-    status = membership.status(_class_of(api or session.latest()))
-    return () if status is None else tuple(visible(note["text"]) for note in status["notes"])
+    status = membership.status(_class_of(api or session.latest())) or {"notes": ()}
+    return tuple(visible(note["text"]) for note in status["notes"])
 
 
 # sessions and the class
@@ -280,60 +279,48 @@ def _class_of(api: object) -> RemoteSandbox | None:
     return sandbox if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else None
 
 
-def _do(act: Act, api: object) -> tuple[dict[str, Any], dict[str, Any]]:
+def _do(act: Act, api: object) -> tuple[Facts, Facts]:
     """Perform an action on the class server, or in this process. Return the task and the answer to the learner."""
     chosen: Any = api or (_bound[act.task]() if act.task in _bound else None) or session.latest()
     refuse_async(chosen, "course")
-    tasks = {**TASKS, **_ADDED}
-    is_quiz = act.task in tasks and tasks[act.task].kind == "quiz"
+    is_quiz = act.task in _tasks and _tasks[act.task].kind == "quiz"
     in_class = None if is_quiz else _class_of(chosen)
     if in_class is not None:
-        reply = membership.report(in_class, act)
+        reply = membership.send(internals(in_class).http, attrs.asdict(act))
         stored.set(f"result:{act.task}", reply["result"])  # stored locally as well, so that progress outlives the class
-    elif act.task not in tasks:
-        raise UsageError([not_allowed("task", act.task, tasks)], of="course")
+    elif act.task not in _tasks:
+        raise UsageError([not_allowed("task", act.task, _tasks)], of="course")
     else:
-        needs_sandbox = not is_quiz and act.kind != "hint"
-        if needs_sandbox:
-            _require_sandbox(chosen)
         with _lock:
-            reply = _desk(chosen if needs_sandbox else None).do(act)
+            reply = _desk(chosen).do(act)
     return reply["about"], reply
-
-
-def _require_sandbox(api: object) -> None:
-    if api is None:
-        raise UsageError("there is no session yet: run the first cell of the notebook", of="course")
-    if session.sandbox_of(api) is None:
-        raise WrongEnvironment("Tasks are done in a sandbox; this session is connected to a real service.")
 
 
 def _desk(api: Any) -> Desk:
     """Return the tasks in a session's sandbox. Attempts and results are stored in the learner's file."""
-    began = datetime.now(UTC)
-    received = api.inbox.stored() if api is not None else ()
-    return Desk(
-        tasks={**TASKS, **_ADDED},
-        sandbox=lambda environment: _sandbox(api, environment),
-        store=stored,
-        fetched={event.event.id for event in received if event.arrived < began},
-        ca_file=getattr(api, "_ca_file", None),
-    )
+    ca_file = getattr(api, "_ca_file", None)
+    return Desk(tasks=_tasks, sandbox=partial(_sandbox, api), store=stored, ca_file=ca_file)
 
 
 def _sandbox(api: Any, environment: str) -> Any:
+    """Return the sandbox of a session for a task that is done in an environment."""
+    if api is None:
+        raise UsageError("there is no session yet: run the first cell of the notebook", of="course")
+    sandbox = session.sandbox_of(api)
+    if sandbox is None:
+        raise WrongEnvironment("Tasks are done in a sandbox; this session is connected to a real service.")
     if api.environment != environment:
         raise UsageError(f"this is done in the {environment} session; pass it as the second argument", of="course")
-    return session.sandbox_of(api)
+    return sandbox
 
 
-def _notes(reply: Mapping[str, Any]) -> tuple[str, ...]:
+def _notes(reply: Record) -> tuple[str, ...]:
     return tuple(f"Note from your trainer: {note}" for note in reply.get("notes", ()))
 
 
 def _play(name: str, api: object) -> None:
     """Make the purchases of a drill's live traffic until it is done, it is over, or its session is closed."""
-    every: float = {**TASKS, **_ADDED}[name].traffic.get("every", 0)
+    every: float = _tasks[name].traffic.get("every", 0)
 
     def play() -> None:
         while not _ended.wait(every / 4):

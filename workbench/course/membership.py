@@ -14,7 +14,8 @@ from workbench.base.system.process import HOSTED, ServedAddress, at_start
 if TYPE_CHECKING:
     from typing import Any
 
-    from workbench.course.desk import Act
+    import httpx
+
     from workbench.sandbox.remote import RemoteSandbox
 
 
@@ -22,22 +23,16 @@ NO_LEARNER = "No learner has this code"
 JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
 _SECONDS = 30
-_MAX_ANSWER = 2**20  # maximum bytes of a response
+_OVER = (
+    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, "
+    "and your progress is kept; otherwise ask the trainer whether the server runs."
+)
 _places: list[str] = []
 """The place that this process began last, with its number, such as `02.3`; empty before."""
 
 
-def class_url() -> str:
-    """Return the learner's URL in a class, from WORKBENCH_CLASS or the joined link."""
-    return _variable() or stored().get("url", "")
-
-
-def _variable() -> str:
-    return at_start("WORKBENCH_CLASS") or os.environ.get("WORKBENCH_CLASS", "")
-
-
-def stored() -> dict[str, str]:
-    """Return the URL and certificate file of the joined class; both are empty if no class was joined.
+def stored() -> ServedAddress | None:
+    """Return the address of the class joined by a link; None if no class was joined.
 
     Raises:
         UnusableFile: The file is damaged, so the joined class is unknown.
@@ -50,27 +45,48 @@ def stored() -> dict[str, str]:
     path = state_path() / JOINED
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
+        return ServedAddress(str(kept["url"]), str(kept["ca_file"]) or None, _OVER)
     except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, ValueError, RecursionError):
-        kept = None
-    if not isinstance(kept, dict) or not all(isinstance(kept.get(name), str) for name in ("url", "ca_file")):
+        return None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise UnusableFile(
             f"{path}, which names the class that you joined, is damaged. Join again with the link of your sheet, or "
             "leave the class with `workbench course leave`."
-        )
-    return kept
+        ) from None
+
+
+def address() -> ServedAddress | None:
+    """Return the learner's address in a class, from WORKBENCH_CLASS or the joined link; None outside a class."""
+    if url := at_start("WORKBENCH_CLASS") or os.environ.get("WORKBENCH_CLASS"):
+        return ServedAddress(url.rstrip("/"), os.environ.get("WORKBENCH_CLASS_CA") or None)
+    return stored()
+
+
+def own_address(production: bool) -> ServedAddress | None:
+    """Return the address of the learner's sandbox; None outside a class."""
+    root = address()
+    if root is None:
+        return None
+    place = f"/{_places[0]}" if _places else ""
+    return ServedAddress(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
 
 
 def joined() -> bool:
     """Return whether this process belongs to a class."""
-    return bool(HOSTED or class_url())
+    return bool(HOSTED or address())
+
+
+def refusal(*, effect: bool, production: bool) -> str:
+    """Return why a call from a class may not be sent to a real service; empty if it may."""
+    if not ((effect or production) and joined()):
+        return ""
+    return "this is a class (`workbench course leave` ends it, if you joined by a link)"
 
 
 def begin(place: str) -> None:
     """Restart a place, so that later sessions of this process open its new sandbox. Does nothing outside a class."""
-    if address := _resolve_root():
-        _places[:] = [ask(address.url, address.ca_file, {"kind": "begin", "task": place})["place"]]
+    if root := address():
+        _places[:] = [ask(root.url, root.ca_file, {"kind": "begin", "task": place})["place"]]
 
 
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
@@ -78,20 +94,9 @@ def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     if sandbox is not None:
         from workbench.sandbox.internals import internals
 
-        return _answer(internals(sandbox).http)
-    address = _resolve_root()
-    return None if address is None else ask(address.url, address.ca_file)
-
-
-def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
-    """Send a learner's action on a task to the class, and return the answer to the learner.
-
-    Raises:
-        UsageError: The class refused the action, for example because the lesson is locked.
-    """
-    from workbench.sandbox.internals import internals
-
-    return _answer(internals(sandbox).http, {"kind": act.kind, "task": act.task, "values": dict(act.values)})
+        return send(internals(sandbox).http)
+    root = address()
+    return None if root is None else ask(root.url, root.ca_file)
 
 
 def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]:
@@ -107,7 +112,7 @@ def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]
     from workbench.base.system.certificates import trusted
 
     with httpx.Client(base_url=url, verify=trusted(ca_file), timeout=_SECONDS, trust_env=False) as client:
-        return _answer(client, content)
+        return send(client, content)
 
 
 def no_answer(host: str, error: Exception) -> Exception:
@@ -121,28 +126,21 @@ def no_answer(host: str, error: Exception) -> Exception:
     return NotSent(f"No answer from {host}: no class is served there, the name is unknown, or a firewall blocks it.")
 
 
-def _answer(client: Any, content: object = None) -> dict[str, Any]:
-    """Return the content of a response, of which at most `_MAX_ANSWER` bytes are read. A refusal raises its error."""
+def send(client: httpx.Client, content: object = None) -> dict[str, Any]:
+    """Ask for the status with a client of a learner's URL, or send an entry. Return the answer; see `ask`."""
     import httpx
 
     from workbench.base.errors import UsageError, WrongEnvironment, visible
     from workbench.base.schema import strict_json
 
-    body, method = b"", "GET" if content is None else "POST"
     host = client.base_url.netloc.decode()
     try:
-        with client.stream(method, "/_class", json=content, headers={"accept-encoding": "identity"}) as answer:
-            for part in answer.iter_raw():
-                body += part
-                if len(body) > _MAX_ANSWER:
-                    break
+        answer = client.request("GET" if content is None else "POST", "/_class", json=content)
+        read = dict(strict_json.loads(answer.content))
     except httpx.HTTPError as error:
         raise no_answer(host, error) from error
-    try:
-        parsed = strict_json.loads(body)
-    except strict_json.NotJson:
-        parsed = None
-    read = dict(parsed) if isinstance(parsed, dict) else {}
+    except (strict_json.NotJson, TypeError, ValueError):
+        read = {}
     message, status = visible(str(read.get("message", "")), 400), answer.status_code
     if 200 <= status < 300 and read:
         return read
@@ -151,33 +149,3 @@ def _answer(client: Any, content: object = None) -> dict[str, Any]:
     elif status >= 500 or status == 404 or not message:
         raise WrongEnvironment(f"{host} is not a class of the workbench (status {status}).")
     raise UsageError(f"{message[:1].lower()}{message[1:]}", of="class")
-
-
-def refusal(*, effect: bool, production: bool) -> str:
-    """Return why a call from a class may not be sent to a real service; empty if it may."""
-    if not ((effect or production) and joined()):
-        return ""
-    return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")
-
-
-def _resolve_root() -> ServedAddress | None:
-    if url := _variable():
-        return ServedAddress(url.rstrip("/"), os.environ.get("WORKBENCH_CLASS_CA") or None)
-    if not (kept := stored()):
-        return None
-    return ServedAddress(kept["url"], kept["ca_file"] or None, _OVER)
-
-
-def own_address(production: bool) -> ServedAddress | None:
-    """Return the address of the learner's sandbox; None outside a class."""
-    root = _resolve_root()
-    if root is None:
-        return None
-    place = f"/{_places[0]}" if _places else ""
-    return ServedAddress(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
-
-
-_OVER = (
-    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, "
-    "and your progress is kept; otherwise ask the trainer whether the server runs."
-)

@@ -14,12 +14,13 @@ import attrs
 from workbench.base.arguments import argument_problems
 from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.base.system import toml
-from workbench.course.evidence import KINDS, LISTED
+from workbench.course.evidence import KINDS, LISTED, Facts, Record
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
 VERBS = ("equals", "called", "not_called", "event", "answer")
 FOLDER = Path(__file__).with_name("tasks")
+_NOTHING: Record = {}
 
 
 @attrs.frozen(kw_only=True)
@@ -41,8 +42,7 @@ class Expectation:
         fault: Whether a fault was injected into the request.
         everything: Whether to examine unchanged records, and events from before the task began, too.
         name: Name for `$name.member` in later criteria.
-        value: The right answer. The key in a file is `is`. If options must be put in order, their letters in the right
-            order.
+        value: The right answer. The key in a file is `is`.
         options: Possible answers by letter.
         unit: "cents" if the answer is an amount. People may write the amount in dollars.
         near: Advice by member, which is shown if the nearest record or request differs in the member. For answers,
@@ -53,8 +53,8 @@ class Expectation:
     subject: str
     that: str = ""
     id: Any = None
-    where: Mapping[str, Any] = attrs.field(factory=dict)
-    members: Mapping[str, Any] = attrs.field(factory=dict)
+    where: Record = _NOTHING
+    members: Record = _NOTHING
     may: Sequence[str] = ()
     others: bool = False
     count: Any = None
@@ -64,15 +64,15 @@ class Expectation:
     everything: bool = False
     name: str = ""
     value: Any = None
-    options: Mapping[str, str] = attrs.field(factory=dict)
+    options: Mapping[str, str] = _NOTHING
     unit: Literal["", "cents"] = ""
-    near: Mapping[str, str] = attrs.field(factory=dict)
+    near: Mapping[str, str] = _NOTHING
 
 
 _RENAMED = {"with": "members", "is": "value"}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Task:
     """An exercise or a quiz of a notebook, or a drill. A drill is an incident with purchases, faults and live traffic.
 
@@ -105,15 +105,18 @@ class Task:
     minutes: int = 0
     environment: Literal["sandbox", "production"] = "sandbox"
     also: Sequence[str] = ()
-    hints: Sequence[str] = attrs.field(default=(), repr=False)
-    answer: str = attrs.field(default="", repr=False)
-    debrief: str = attrs.field(default="", repr=False)
-    purchases: Sequence[Sequence[Any]] = attrs.field(default=(), repr=False)
-    world: Sequence[Mapping[str, Any]] = attrs.field(default=(), repr=False)
-    values: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
-    traffic: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
-    show: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
-    expect: Sequence[Expectation] = attrs.field(default=(), repr=False)
+    hints: Sequence[str] = ()
+    answer: str = ""
+    debrief: str = ""
+    purchases: Sequence[Sequence[Any]] = ()
+    world: Sequence[Record] = ()
+    values: Record = _NOTHING
+    traffic: Record = _NOTHING
+    show: Record = _NOTHING
+    expect: Sequence[Expectation] = ()
+
+    def __repr__(self) -> str:  # without the answer
+        return f"Task({self.name!r})"
 
     @property
     def all_hints(self) -> tuple[str, ...]:
@@ -133,10 +136,10 @@ class Task:
         return "quiz" if all(each.options or each.unit for each in self.expect) else "exercise"
 
     @property
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Facts:
         """Return the row of the task in a table of tasks."""
-        where = {"where": self.notebook or "drill", "minutes": self.minutes or None}
-        return {"task": self.name, **where, "title": self.title}
+        where = self.notebook or "drill"
+        return {"task": self.name, "where": where, "minutes": self.minutes or None, "title": self.title}
 
     @property
     def place(self) -> str:
@@ -144,7 +147,7 @@ class Task:
         return self.notebook[:2] or self.name
 
 
-def read_task(name: str, content: Mapping[str, Any]) -> Task:
+def read_task(name: str, content: Record) -> Task:
     """Return the task of a file.
 
     Args:
@@ -175,7 +178,7 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
     raise UsageError(f"{visible(name, 60)}: {'; '.join(problems)}", of="task")
 
 
-def _criterion(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _criterion(row: Record) -> tuple[Facts, list[str]]:
     """Return the members of an expectation and their problems. In a file, the verb is the key of the subject."""
     verbs = [verb for verb in VERBS if verb in row]
     if len(verbs) != 1:
@@ -187,11 +190,11 @@ def _criterion(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return members, _wrong(Expectation, members) if subject in allowed else [str(not_allowed(verb, subject, allowed))]
 
 
-def _wrong(record: type[Any], members: Mapping[str, Any]) -> list[str]:
-    names = {field.name for field in attrs.fields(record)}
-    unknown = [f"unknown member {visible(member, 40)!r}" for member in members if member not in names]
-    named = {name: value for name, value in members.items() if name in names}
-    return unknown + [str(problem) for problem in argument_problems(record, (), named)]
+def _wrong(record: type[Any], members: Record) -> list[str]:
+    unknown = members.keys() - attrs.fields_dict(record).keys()
+    if unknown:
+        return [f"unknown member {visible(name, 40)!r}" for name in sorted(unknown)]
+    return [str(problem) for problem in argument_problems(record, (), members)]
 
 
 _SUBJECTS: Mapping[str, Collection[str]] = {
@@ -211,10 +214,14 @@ def read_file(path: Path) -> Task:
     return read_task(path.stem, toml.read(path, "task"))
 
 
-_ALL = [read_file(path) for path in sorted(FOLDER.glob("*.toml"))]
-_ALL.sort(key=lambda task: (task.notebook or "~", task.minutes, task.name))
-TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+def _order(task: Task) -> tuple[str, int, str]:
+    return task.notebook or "~", task.minutes, task.name
+
+
+def _of_kind(kind: str) -> dict[str, Task]:
+    return {name: task for name, task in TASKS.items() if task.kind == kind}
+
+
+TASKS = {task.name: task for task in sorted(map(read_file, FOLDER.glob("*.toml")), key=_order)}
 """All tasks by name: exercises and quizzes in the order of the notebooks, then drills from short to long."""
-EXERCISES: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "exercise"}
-DRILLS: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "drill"}
-QUIZZES: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "quiz"}
+EXERCISES, QUIZZES, DRILLS = map(_of_kind, ("exercise", "quiz", "drill"))

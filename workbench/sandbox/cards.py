@@ -153,7 +153,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         shown: dict[str, Any] = {"refund": amount}
         if context.settings["refund_event_id"] == "own":  # assumed: refund_event_id
             shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.ms}
-        # The events are as recorded. assumed: refund_event_created
+        # Recorded refunds have both events. assumed: refund_event_created
         created = ("transaction.created",) if context.settings["refund_event_created"] else ()
         _emit(context, transaction, *created, step.emits, **shown)
     return _completed(context, transaction, "REFUND")
@@ -192,7 +192,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
         before = dispute["text_evidence"] if context.settings["evidence_appended"] == "appended" else None
         text = "\n".join(filter(None, (before, request.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
-            raise context.bad_request("textEvidence is too long together with the existing evidence", "evidence_total")
+            raise context.bad_request("textEvidence and the existing evidence are too long together", "evidence_total")
         dispute = {**dispute, "status": step.to, "text_evidence": text}
     if request.status is not None:
         step = _step(context, "dispute", dispute, "cancel")

@@ -32,7 +32,7 @@ from workbench.service.interface.table import OPERATIONS
 class ApplicationState:
     """Application status of a user, an owner or a company."""
 
-    id: str = about("User, owner or company", ID)
+    id: str = about("Id of the user, owner or company", ID)
     status: str = about("Application status")
     reason: str = about("Rejection labels; empty if there are none")
 
@@ -41,7 +41,7 @@ class ApplicationState:
 class CardState:
     """Status of a card."""
 
-    id: str = about("Card", ID)
+    id: str = about("Id of the card", ID)
     status: str = about("Status: active, notActivated, locked or canceled")
 
 
@@ -49,7 +49,7 @@ class CardState:
 class CompanyState:
     """A company and the status of its application."""
 
-    id: str = about("Company", ID)
+    id: str = about("Id of the company", ID)
     status: str = about("Application status")
     owners: tuple[str, ...] = about("Ids of the owners")
 
@@ -58,16 +58,16 @@ class CompanyState:
 class RouteState:
     """A payment route."""
 
-    id: str = about("Payment route", ID)
-    fiat_deposit: bool = about("Whether it has a fiat deposit address, so that deposits can arrive")
+    id: str = about("Id of the payment route", ID)
+    fiat_deposit: bool = about("Whether the route has a fiat deposit address, so that deposits can arrive")
 
 
 @record
 class Redemption:
     """A redemption of points."""
 
-    id: str = about("Item of the rewards activity")
-    points: int = about("Points")
+    id: str = about("Id of the item in the rewards activity")
+    points: int = about("Number of redeemed points")
     status: str = about("Status: COMPLETED, PENDING or FAILED")
     left: int = about("Remaining minted points")
 
@@ -77,18 +77,18 @@ class CardBalance:
     """The money of a card: available + held + posted - refunded = limit."""
 
     limit: int = about("Credit limit", CENTS)
-    available: int = about("Available credit; negative if more was authorized", unit="cents")
+    available: int = about("Available credit; negative if more than the limit was authorized", unit="cents")
     held: int = about("Amount held by open authorizations", CENTS)
-    posted: int = about("Settled", CENTS)
-    refunded: int = about("Refunded", CENTS)
+    posted: int = about("Amount of settled transactions", CENTS)
+    refunded: int = about("Refunded amount", CENTS)
 
 
 @record
 class DepositReceived:
     """A deposit on a payment route."""
 
-    id: str = about("Deposit", ID)
-    processed: bool = about("Whether it was processed; micro deposits are not")
+    id: str = about("Id of the deposit", ID)
+    processed: bool = about("Whether the deposit was processed; micro deposits are not")
     event: str | None = about("Kind of the event that was sent", default=None)
 
 
@@ -97,19 +97,19 @@ class PendingSignatures:
     """Number of upcoming signature requests that are answered with `pending`."""
 
     times: int = about("Number of requests to answer with `pending`")
-    retry_after: int = about("Seconds in `retryAfter`")
+    retry_after: int = about("Value of `retryAfter` in the answers, in seconds")
 
 
 @record
 class Tenant:
     """A tenant of the sandbox."""
 
-    id: str = about("Tenant", ID)
-    name: str = about("Name, for `connect(tenant=…)`")
-    team: str = about("individual or company")
-    management: str = about("self or provider")
-    corporate_cards: bool = about("Whether it issues corporate cards")
-    keys: tuple[str, ...] = about("Names of its keys; the guide lists the keys by name")
+    id: str = about("Id of the tenant", ID)
+    name: str = about("Name of the tenant, for `connect(tenant=…)`")
+    team: str = about("Kind of team: individual or company")
+    management: str = about("Who manages the contracts: self or provider")
+    corporate_cards: bool = about("Whether the tenant issues corporate cards")
+    keys: tuple[str, ...] = about("Names of the tenant's keys; the guide lists the keys by name")
 
 
 @record
@@ -126,7 +126,7 @@ class TenantKey:
 class WalletAddress:
     """The address of a teaching wallet."""
 
-    address: str = about("Address")
+    address: str = about("Address of the wallet")
 
 
 @record
@@ -134,14 +134,14 @@ class WalletSignature:
     """A signature of a teaching wallet."""
 
     address: str = about("Address of the wallet")
-    signature: str = about("Signature, 0x hex")
+    signature: str = about("Signature as 0x hex")
 
 
 @record
 class ExecutedWithdrawal:
     """A withdrawal executed on the sandbox's chain."""
 
-    contract_id: str = about("Contract", ID)
+    contract_id: str = about("Id of the contract", ID)
     token: str = about("Address of the token")
     amount: str = about("Amount in the token's native units")
     recipient: str = about("Address of the recipient")
@@ -167,9 +167,9 @@ class Snapshots:
 class Endpoint:
     """A webhook endpoint."""
 
-    id: str = about("Endpoint", ID)
-    url: str = about("URL")
-    enabled: bool = about("Whether it receives deliveries")
+    id: str = about("Id of the endpoint", ID)
+    url: str = about("URL of the endpoint")
+    enabled: bool = about("Whether the endpoint receives deliveries")
     keys: int = about("Number of keys that sign: two after a rotation")
 
 
@@ -177,7 +177,7 @@ class Endpoint:
 class DeliveryAttempt:
     """One attempt to deliver an event."""
 
-    at: datetime = about("Time of the sandbox", MOMENT)
+    at: datetime = about("Time of the attempt, by the sandbox's clock", MOMENT)
     status: int | None = about("HTTP status of the response; absent without a response", default=None)
     error: str | None = about("Reason for a missing response", default=None)
     length: int | None = about("Size of the response body in bytes; the body is not stored", default=None)
@@ -189,14 +189,14 @@ class DeliveryAttempt:
 class Delivery:
     """The delivery of an event to an endpoint."""
 
-    id: str = about("Delivery")
-    endpoint: str = about("Endpoint", ID)
+    id: str = about("Id of the delivery")
+    endpoint: str = about("Id of the endpoint", ID)
     sequence: int = about("Sequence number of the event")
     kind: str = about("Kind of the event, such as user.updated")
-    event_id: str = about("Event", ID)
+    event_id: str = about("Id of the event", ID)
     state: str = about("State: waiting, delivered or failed")
-    due: datetime | None = about("Time of the next attempt while it is waiting", MOMENT, default=None)
-    held: str | None = about("Reason why a fault rule delays it", default=None)
+    due: datetime | None = about("Time of the next attempt of a waiting delivery", MOMENT, default=None)
+    held: str | None = about("Reason why a fault rule delays the delivery", default=None)
     tried: int = about("Number of attempts since the last resend", default=0)
     attempts: tuple[DeliveryAttempt, ...] = about("Attempts, oldest first", default=())
 
@@ -206,7 +206,7 @@ class FlushResult:
     """Result of a flush: whether all due deliveries were sent in time."""
 
     ok: bool = about("Whether no delivery is due")
-    waiting: int = about("Deliveries that wait for their next attempt")
+    waiting: int = about("Number of deliveries that wait for their next attempt")
 
 
 @record
@@ -215,22 +215,22 @@ class FaultRule:
 
     id: int = about("Number of the rule")
     kind: str = about("Kind of fault")
-    of: str | None = about("Operation or kind of event; absent for any", default=None)
+    of: str | None = about("Operation or kind of event that the rule is limited to; absent for any", default=None)
     nth: int | None = about("Only the nth matching call; absent for every call", default=None)
-    times: int | None = about("Maximum number of applications; absent for no limit", default=None)
+    times: int | None = about("Maximum number of times the rule applies; absent for no limit", default=None)
     probability: Any = about("Probability from 0 to 1")
-    seconds: Any = about("Length of the delay, or of a slow body")
-    status: int = about("HTTP status of the kind `status`")
+    seconds: Any = about("Duration of the delay, or of a slow body")
+    status: int = about("HTTP status of a fault of the kind `status`")
     body: str = about("Format of the error body")
     answer: Any = about("JSON body of the response, instead of `body`", default=None)
     matching: Any = about("Only calls with these arguments, or events with these members", default=None)
     retry_after: int | None = about("Seconds in the Retry-After header", default=None)
     matched: int = about("Number of calls or deliveries that matched", default=0)
-    applied: int = about("Number of times it was applied", default=0)
+    applied: int = about("Number of times that the rule was applied", default=0)
 
     @property
     def used_up(self) -> bool:
-        """Whether the rule has reached its maximum number of applications."""
+        """Whether the rule has applied its maximum number of times."""
         times_over = self.times is not None and self.applied >= self.times
         return times_over or (self.nth is not None and self.matched >= self.nth)
 
@@ -318,7 +318,7 @@ def _masked(raw: object, name: str = "") -> Any:
         # An amount with its sender's name proves who owns an account. Other amounts are public.
         if "originator_name" in raw:
             return {**shown, "amount": DOTS}
-        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens the application of a person
+        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens a person's application
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
     about = private_members().get(name)

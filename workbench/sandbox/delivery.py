@@ -184,7 +184,7 @@ class WebhookDispatcher:
         fresh = self._fresh(row)
         if fresh is not None:
             candidates.append(fresh)
-        if not candidates:  # no later delivery occurred before the clock moved, so held ones are sent
+        if not candidates:  # no later delivery occurred before the clock moved, so held deliveries are sent
             held = next(self._store.all(f"held/{row['id']}"), None)
             candidates = [
                 delivery

@@ -171,7 +171,7 @@ class Sandbox(Controls):
         """
         answer = self._engine.answer(request)
         if answer.manner in BROKEN:
-            raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"a fault rule is on: {answer.manner}")
+            raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"fault rule applied: {answer.manner}")
         return answer
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:

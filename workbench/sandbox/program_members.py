@@ -95,7 +95,7 @@ class Members:
                 [quantile(cohort[name], (i + dice.random()) / count) for i in range(count)]
                 for name in ("joined", "active", "purchases")
             ]
-            # a longer membership has more purchases, and joining dates are independent of that
+            # activity and purchases rise together, and joining dates are independent of both
             dice.shuffle(columns[0])
             for days, active, purchases in zip(*columns, strict=True):
                 _Member(self, number, days, active, int(purchases + dice.random())).live()

@@ -170,7 +170,7 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
     unknown: list[walk.UnknownMember] = []
     program = walk.build(Program, _exact(table), unknown)
     names = (f"{error.prefix}{name}" for error in unknown for name in error.names)
-    problems = [Problem(visible(name, 60), "unknown", "is not a value of a program") for name in names]
+    problems = [Problem(visible(name, 60), "unknown", "is not a name in a program file") for name in names]
     broken = checks.problems(program)
     problems += [Problem(walk.snake(problem.path), problem.rule, problem.message) for problem in broken]
     problems += [] if problems else _inconsistent(table)
@@ -213,7 +213,7 @@ def _conflicts(table: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if not 1 <= len(values) <= _MAX_KNOTS:
             yield path, "length", f"must have 1 to {_MAX_KNOTS:,} numbers"
         elif any(low > high for low, high in pairwise(values)):
-            yield path, "order", "must not descend"
+            yield path, "order", "must be in ascending order"
     if table["declined"] + table["reversed"] > 1:
         yield "declined", "sum", "must be at most 1 together with reversed"
     if table["refunded"] + table["disputed"] > 1:

@@ -29,9 +29,9 @@ _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
 
 
 _WAYS = (
-    "Connect to a real service, which has no controls such as settle or advance, by a profile or "
-    "wb.Client(base_url=…, api_key=…); to a sandbox on another machine by wb.connect(URL, "
-    "api_key=FULL_KEY); to one of several sandboxes on a server by its complete URL."
+    "A real service has no controls such as settle or advance: connect to it with a profile or "
+    "wb.Client(base_url=…, api_key=…). Connect to a sandbox on another machine with wb.connect(URL, api_key=FULL_KEY), "
+    "and to one of several sandboxes on a server with its complete URL."
 )
 
 
@@ -69,7 +69,7 @@ class RemoteSandbox(Controls):
             )
         path = parts.path.rstrip("/").removesuffix(table.PREFIX)
         self._hosted = bool(path)  # whether the server hosts several sandboxes
-        # for messages, without the path, which contains a learner's code
+        # for messages, without the path, which may contain an access code
         self._origin = f"{parts.scheme}://{parts.netloc}"
         self._url = f"{self._origin}{path}"
         self._http = httpx.Client(

@@ -1,12 +1,10 @@
 """HTTP server of the sandbox and its controls, for clients in any language.
 
-    /v1/…                    the interface
-    /openapi.json            its description
-    /docs/                   the same as a page
-    /_sandbox/health         200 while the server is ready; needs no key, and answers to any host name
-    /_sandbox/openapi.json   the description of the controls; needs no key
-    /_sandbox/guide          base URL, keys and example ids; needs no key on this machine
-    /_sandbox/NAME           a control: POST with a JSON object of its arguments, and the full API key
+    /v1/…                    the interface /openapi.json            its description /docs/                   the same
+    description as a web page /_sandbox/health         200 while the server is ready; needs no key, and answers to any
+    host name /_sandbox/openapi.json   the description of the controls; needs no key /_sandbox/guide          base URL,
+    keys and example ids; needs no key on this machine /_sandbox/NAME           a control: POST with a JSON object of
+    its arguments, and the full API key
 
 The server rejects requests of foreign browser pages: requests with another host or origin, and bodies that are not
 declared as JSON.

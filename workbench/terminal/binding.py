@@ -16,7 +16,7 @@ _HOW = inspect.Parameter("how", inspect.Parameter.KEYWORD_ONLY, default=Output()
 
 
 def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter] | None = None) -> Callable[..., int]:
-    """Return a function as a command. The parameters of the command are the function's own, or those passed by name.
+    """Return a function as a command, with the function's parameters or, if given, with `parameters`.
 
     A first parameter `api` receives a session on the target that the options select. The result of the function is
     shown in the format that the output options select. A function that returns a code or nothing prints its output

@@ -80,8 +80,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "agent": "about:agent",
     },
 }
-"""Module and function of each command by noun and verb; the empty verb is the noun alone. The controls of the sandbox
-are added when the noun is used."""
+"""Module and function of each command by noun and verb. The empty verb is a noun without a verb. The controls of the
+sandbox are added when the noun is used."""
 
 
 def _help_line(noun: str) -> str:

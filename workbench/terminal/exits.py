@@ -23,7 +23,7 @@ INTERRUPTED, STOPPED = 130, 143
 _GRACE = 1.5  # maximum seconds between a signal and the exit of a server
 _DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 TYPED: list[str] = []
-"""The command line that is run, without the name of the program."""
+"""The current command line, without the name of the program."""
 _UNKNOWN_CALLS = "Calls with an unknown outcome are listed by: workbench journal unknown"
 
 

@@ -155,7 +155,7 @@ def resolve(
 
 @command
 def health(api: "Session", /, *, how: Output = Output()) -> int:
-    """List what needs attention with its fix, most urgent first, then the versions and the unconfirmed assumptions."""
+    """List problems with their fixes, most urgent first, then the versions and the unconfirmed assumptions in use."""
     state = api.health()
     names = ("kind", "count", "what", "fix", "last")
     rows = [{name: getattr(trouble, name) for name in names} for trouble in state.troubles]

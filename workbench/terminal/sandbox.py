@@ -259,7 +259,7 @@ def serve(
         return (*introduction(sandbox, url), f"Use it with --url {url}.")
 
     note = (
-        "The state was in memory and is gone; --db FILE stores it."
+        "The state was only in memory. Use --db FILE to store it."
         if path is None
         else f"The state is stored in {path}."
     )

@@ -98,12 +98,12 @@ def http(
     Args:
         deliveries: URL that receives deliveries.
         books: URL that returns a JSON object of cents by transaction id.
-        reset: URL that empties the books (POST). It is needed to make a failure smaller.
+        reset: URL that empties the books (POST). Without it, failures are not shrunk.
         kill: Command that kills the process. Without this command there are no crashes.
         start: Command that starts the process and returns.
         api_port: Port at which the sandbox is served for the application's calls.
         unknown: URL that returns a JSON array of the calls with an unknown outcome.
-        clock: File in which libfaketime reads the time, for the machine's clock of the application.
+        clock: File from which libfaketime reads the time, to simulate the machine's clock for the application.
         universes: Number of universes.
         seed: Random seed of the exploration.
         universe: Run only this universe.

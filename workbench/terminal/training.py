@@ -15,7 +15,7 @@ from workbench.base.errors import visible
 from workbench.course import classroom
 from workbench.course.task_files import TASKS
 from workbench.terminal.binding import command
-from workbench.terminal.exits import DONE, PARTLY, say, usage_error
+from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.inputs import pairs
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
@@ -91,11 +91,8 @@ def prepare(
     notebooks: Path = Path("notebooks"),
     system: list[_System] | None = None,
     python: list[_Python] | None = None,
-    how: Output = Output(),
-) -> int:
+) -> None:
     """Download the packages that laptops without internet install from `/setup` of the class.
-
-    The exit code is 5 if packages are missing.
 
     pip downloads the workbench with the extra lab, 150 to 210 MB for each system and Python. The defaults are Windows,
     macOS and Linux, with the Python version of this command. Each run replaces the folder.
@@ -108,14 +105,9 @@ def prepare(
     from workbench.course.classroom import wheel_house
 
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    rows = []
-    for target, fetched, special in wheel_house.prepare(
-        folder, notebooks, system or ("windows", "macos", "linux"), python or (own,)
-    ):
-        say(f"{target}: {fetched}")
-        rows.append({"target": target, "fetched": fetched, "specific to the system": special})
-    show(rows, how)
-    return DONE if all(row["specific to the system"] for row in rows) else PARTLY
+    systems = system or ("windows", "macos", "linux")
+    for target, fetched in wheel_house.prepare(folder, notebooks, systems, python or (own,)):
+        print(f"{target}: {fetched}")
 
 
 def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:

@@ -43,10 +43,10 @@ Address = Annotated[str, Parameter(metavar="ADDRESS")]
 Hex = Annotated[str, Parameter(metavar="HEX")]
 Usd = Annotated[str, Parameter(metavar="USD")]
 Units = Annotated[str, Parameter(metavar="INT")]
+"""Text whose placeholder in help states its format or unit."""
 Files = Annotated[Path, Parameter(required=True)]
 """Paths, at least one."""
 Last = Annotated[Whole | None, Parameter(name=("--last", "-n"), help="Show only the last N.")]
-"""Text with a placeholder for its unit in help."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # maximum number of unknown calls to list when a command is interrupted
 

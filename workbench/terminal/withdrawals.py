@@ -93,7 +93,7 @@ def verify(
     print(f"{withdrawal.summary}\n{withdrawal.countdown()}")
     for note in withdrawal.notes:
         say(f"Note: {note}.")
-    say("The signature is valid." if fits else "The signature is not over this withdrawal.", error=not fits)
+    say("The signature is valid." if fits else "The signature does not match this withdrawal.", error=not fits)
     return DONE if fits else REFUSED
 
 
@@ -112,7 +112,7 @@ def typed_data(
     withdrawal, published = _withdrawal(api, plan, signed, terms)
     nonce = _nonce(terms, published)
     if nonce is None:
-        raise usage_error("--nonce is required: the value of the contract's adminNonce().")
+        raise usage_error("--nonce is required. Pass the value of the contract's adminNonce().")
     message = withdrawal.typed_data(nonce=nonce, salt=salt, admin=admin)
     say(str(message))
     print(message.to_json())
@@ -151,7 +151,7 @@ def transaction(
 
 
 def _half(withdrawal: Any, message: Path, signature: Path) -> Any:
-    """Return a message with the wallet's signature of the message."""
+    """Return the admin's half: the message together with the wallet's signature."""
     asked, answer = _read(message), input_text(signature, _MAX_FILE)
     answer = strict_json.loads(answer.encode())["signature"] if answer.startswith("{") else answer
     typed = withdrawal.typed_data(

@@ -10,11 +10,11 @@ TERMINAL = {
     "behavior": "a profile with behavior {behavior}",
     "embedded": "Without --profile and --url, commands act on a sandbox of this machine.",
     "guide": "see workbench sandbox guide",
-    "investigate": "look up its outcome, then resume with --resolved ROW=done or ROW=not_sent",
+    "investigate": "look up the outcome, then resume with --resolved ROW=done or ROW=not_sent",
     "native_units": "such as --native-units 25000000",
     "next_call": (
-        "Next: workbench withdrawals typed-data prints the message for an admin's wallet to sign, and workbench "
-        "withdrawals transaction, with the wallet's signature, the call that anyone can then send."
+        "Next: workbench withdrawals typed-data prints the message for an admin's wallet to sign. With the wallet's "
+        "signature, workbench withdrawals transaction prints the call, which anyone can send."
     ),
     "next_parameters": (
         "Next: workbench withdrawals transaction prints the public part of the transaction that the admin's "

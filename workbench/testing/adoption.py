@@ -15,18 +15,15 @@ from workbench.sandbox import cards, people, rewards
 from workbench.sandbox.context import Seeds
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Exchange
-from workbench.testing.twin import Change, Twin, nothing
+from workbench.testing.twin import Change, Twin
 
 Record = dict[str, Any]
+States = list[Change]
+"""Other states in which a call may have found the service."""
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
 _LIMIT = 10**15  # limit in cents of a card whose limit no event shows
-_MAX_FILLERS = 1_000
-FILLER = "filler"
-"""Id of a row of rewards that no page showed."""
 _STATES = ("active", "locked", "canceled", "notActivated")
 _DISPUTES = ("pending", "inReview", "canceled", "accepted", "rejected")
-_NOT_KEPT = {"id", "created_at", "updated_at", "application_status", "application_reason"}
-_LINKS = {"application_completion_link", "application_external_verification_link"}
 _TOKEN = {"symbol": "USDC", "decimals": 6, "balance": "0", "exchange_rate": "1", "advance_rate": "100"}
 
 
@@ -68,23 +65,23 @@ class Adoption:
         self.members: Record = exchange.members if exchange is not None else {}
         self.shown: Record = snaked(exchange.answered) if exchange is not None and exchange.ok else {}
 
-    def states(self) -> list[Change]:
+    def states(self) -> States:
         """Adopt the records, and return other states in which the service may have been."""
-        adopt = _BY_OPERATION.get(self.x.name)
-        if adopt is None or self.x.status in (401, 404):
+        if self.x.name not in _BY_OPERATION or self.x.status in (401, 404):
             return []
         with self.store:
-            return adopt(self)
+            return _BY_OPERATION[self.x.name](self)
 
     def id_of(self, name: str) -> str:
         """Return an id from the request in lower case; empty if the value is not an id."""
         value = self.members.get(name)
         return value.lower() if isinstance(value, str) and UUID.fullmatch(value) else ""
 
-    def add(self, kind: str, record: Record) -> Record:
-        """Store a record, and add its id to the ids that the twin knows."""
+    def adopt(self, kind: str, record: Record) -> Record:
+        """Return a stored record. A new record is stored first, and the twin then knows its id."""
         self.twin.ids.add(record["id"])
-        return self.store.save(kind, record)
+        with self.store:
+            return self.store.get(kind, record["id"]) or self.store.save(kind, record)
 
     def made_up(self, label: str) -> str:
         """Return a fictitious id for a record that the traffic does not name."""
@@ -92,44 +89,39 @@ class Adoption:
 
     def user(self, key: str, **members: object) -> Record:
         """Return a user. A new user is adopted first."""
-        user: Record | None = self.store.get("user", key)
-        new = people.new_user(key, self.tenant, self.at - 1_000, **{"status": "approved", **_NAMES, **members})
-        return user or self.add("user", new)
+        changes = {"status": "approved", **_NAMES, **members}
+        return self.adopt("user", people.new_user(key, self.tenant, self.at - 1_000, **changes))
 
     def card(self, key: str) -> Record:
         """Return a card. A new card is adopted first, with its holder."""
-        card: Record | None = self.store.get("card", key)
-        if card is not None:
-            return card
         holder = self.user(self.clues.holders.get(key) or self.made_up(f"holder:{key}"))
-        return self.add("card", cards.new_card(key, holder, 1, self.clues.limits.get(key, _LIMIT)))
+        return self.adopt("card", cards.new_card(key, holder, 1, self.clues.limits.get(key, _LIMIT)))
 
-    def company(self, key: str, owners: list[Record]) -> Record:
-        """Return a company. A new company is adopted first, with its owners."""
-        for owner in owners:
-            self.add("owner", owner)
-        company = people.new_company(key, self.tenant, "C", owners)
-        names = ("address", "external_id", "source_key")
-        recorded: Record = {name: self.shown[name] for name in names if name in self.shown}
-        return self.add("company", {**{name: company[name] for name in company if name != "address"}, **recorded})
+    def company(self, key: str, owners: list[Record]) -> None:
+        """Adopt a company with its owners, unless the company is known."""
+        if self.store.get("company", key) is None:
+            shown = {name: self.shown.get(name) for name in ("address", "external_id", "source_key")}
+            owners = [self.adopt("owner", owner) for owner in owners]
+            self.adopt("company", people.new_company(key, self.tenant, "C", owners, **shown))
 
-    def team(self, **kind: object) -> Change:
-        """Return a function that changes the tenant to another kind of team."""
-        return with_changes("tenant", self.tenant, **kind)
+    def owner(self, company: str, shown: Record) -> Record:
+        """Return the stored form of an owner in an answer."""
+        status, reason = shown.get("application_status", "approved"), shown.get("application_reason", "")
+        return people.new_owner(shown["id"], self.tenant, company, status, reason=reason, **_NAMES)
 
 
-def _authorized(of: Adoption) -> list[Change]:
-    key = of.id_of("cardId")
+def _authorized(of: Adoption) -> States:
+    key, amount = of.id_of("cardId"), of.members.get("amount")
     if not key:
         return []
-    card, amount = of.card(key), of.members.get("amount")
+    card = of.card(key)
     states = [with_changes("card", key, status=status) for status in _STATES if status != card["status"]]
     if of.x.answered.get("status") == "declined" and isinstance(amount, int):
         states.append(with_changes("card", key, available=min(amount - 1, card["available"])))
     return states
 
 
-def _transacted(of: Adoption) -> list[Change]:
+def _transacted(of: Adoption) -> States:
     key = of.id_of("transactionId")
     if not key:
         return []
@@ -140,118 +132,107 @@ def _transacted(of: Adoption) -> list[Change]:
         card = of.card(of.made_up(f"card:{key}"))
         held = {"status": "authorized", "authorized": amount, "held": amount}
         merchant = {"merchant_name": "M", "merchant_category_code": "5411"}
-        record = of.add("transaction", cards.new_transaction(key, card, at=of.at, **held, **merchant))
+        record = of.adopt("transaction", cards.new_transaction(key, card, at=of.at, **held, **merchant))
         of.store.save("card", card, available=card["available"] - amount, held=card["held"] + amount)
     is_open = record["status"] == "authorized" and of.x.name != "settle" and key not in of.clues.followed
     return [settlement(of.tenant, key)] if is_open else []
 
 
-def settlement(tenant: str, key: str, amount: int | None = None) -> Change:
+def settlement(tenant: str, key: str, cents: int | None = None) -> Change:
     """Return a function that settles a transaction. By default the full hold is settled."""
 
     def settle(twin: Twin) -> None:
-        cents = twin.store.get("transaction", key)["held"]
-        request = nothing(transaction_id=key, amount=cents if amount is None else amount)
-        twin.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
-        twin.control(tenant, cards.settle, request)
+        amount = twin.store.get("transaction", key)["held"] if cents is None else cents
+        twin.control(tenant, cards.settle, transaction_id=key, amount=amount)
 
     return settle
 
 
-def _updated_user(of: Adoption) -> list[Change]:
-    key = of.id_of("userId")
-    status, reason = of.shown.get("application_status"), of.shown.get("application_reason") or ""
-    if key and of.store.get("user", key) is None:
-        members = {name: value for name, value in of.shown.items() if name not in _NOT_KEPT | _LINKS}
-        of.user(key, **members, status=status or "approved", reason=reason)
+def _updated_user(of: Adoption) -> States:
+    key, status = of.id_of("userId"), of.shown.get("application_status", "approved")
+    if not key:
         return []
-    return [*_taken(of), *([with_changes("user", key, status=status, reason=reason)] if key and status else [])]
+    state = {"status": status, "reason": of.shown.get("application_reason", "")}
+    if of.store.get("user", key) is None:
+        shown = {name: value for name, value in of.shown.items() if not name.endswith("_link")}
+        of.user(key, **{**shown, **state, "id": key})
+        return []
+    return [*_taken(of), *([with_changes("user", key, **state)] if of.x.ok else [])]
 
 
-def _applied(of: Adoption) -> list[Change]:
+def _applied(of: Adoption) -> States:
     if key := of.id_of("id"):
         of.user(key, status="notStarted" if of.x.ok else "approved")
-    return [*_taken(of), of.team(team="company"), of.team(management="provider")]
+    return [*_taken(of), *_teams(of)]
 
 
-def _taken(of: Adoption) -> list[Change]:
+def _teams(of: Adoption) -> States:
+    """Return the states in which the tenant has another kind of team."""
+    return [with_changes("tenant", of.tenant, **{name: kind}) for name, kind in _TEAMS.items()]
+
+
+def _taken(of: Adoption) -> States:
     """Return the state in which another user already has the external id."""
     key = f"{of.tenant}:{of.members.get('externalId')}"
     is_known = "externalId" not in of.members or of.store.get("external_id", key) is not None
     return [] if is_known else [lambda twin: twin.store.put("external_id", key, "another")]
 
 
-def _updated_owner(of: Adoption) -> list[Change]:
+def _updated_owner(of: Adoption) -> States:
     company, updated = of.id_of("companyId"), of.id_of("uboId")
-    if company and updated and of.store.get("owner", updated) is None:
-        owners = []
-        for shown in of.shown.get("ultimate_beneficial_owners") or [{"id": updated}]:
-            is_other = shown["id"] != updated
-            status = shown.get("application_status") if is_other else None
-            owner = people.new_owner(shown["id"], of.tenant, company, status or "approved", **_NAMES)
-            reason = shown.get("application_reason") if is_other else None
-            owners.append(owner if reason is None else {**owner, "reason": reason})
-        of.company(company, owners)
+    if company and updated:
+        before = {"id": updated}
+        rows = of.shown.get("ultimate_beneficial_owners", [before])
+        of.company(company, [of.owner(company, before if row["id"] == updated else row) for row in rows])
     return []
 
 
-def _disputed(of: Adoption) -> list[Change]:
+def _disputed(of: Adoption) -> States:
     key = of.id_of("disputeId")
     if not key:
         return []
-    if of.store.get("dispute", key) is None:
-        text, sent = of.shown.get("text_evidence"), of.members.get("textEvidence")
-        before = len(text or "") - (len(sent) + 1 if isinstance(sent, str) else 0)
-        members = {"tenant": of.tenant, "created_at": of.at, "status": "pending", "resolved_at": None}
-        transaction = of.shown.get("transaction_id") or of.made_up(f"disputed:{key}")
-        of.twin.ids.add(transaction)
-        evidence = "x" * before if before > 0 else None
-        of.add("dispute", {"id": key, "transaction": transaction, "text_evidence": evidence, **members})
-    now = of.store.get("dispute", key)["status"]
-    if now not in ("pending", "inReview"):
+    text, sent = of.shown.get("text_evidence") or "", of.members.get("textEvidence")
+    before = len(text) - (len(sent) + 1 if isinstance(sent, str) else 0)
+    transaction = of.shown.get("transaction_id") or of.made_up(f"disputed:{key}")
+    of.twin.ids.add(transaction)
+    members = {"tenant": of.tenant, "created_at": of.at, "status": "pending", "resolved_at": None}
+    evidence = "x" * before or None
+    dispute = of.adopt("dispute", {"id": key, "transaction": transaction, "text_evidence": evidence, **members})
+    if dispute["status"] not in ("pending", "inReview"):
         return []
-    resolved = {status: None if status == "inReview" else of.at for status in _DISPUTES if status != now}
+    resolved = {status: None if status == "inReview" else of.at for status in _DISPUTES if status != dispute["status"]}
     return [with_changes("dispute", key, status=status, resolved_at=at) for status, at in resolved.items()]
 
 
-def _account(of: Adoption) -> list[Change]:
+def _account(of: Adoption) -> States:
     if key := of.id_of("userId"):
         of.user(key)
-    if (key := of.id_of("companyId")) and of.store.get("company", key) is None:
-        of.company(key, [people.new_owner(of.made_up(f"owner:{key}"), of.tenant, key, "approved", **_NAMES)])
-    return [of.team(team="company")]
+    if key := of.id_of("companyId"):
+        of.company(key, [of.owner(key, {"id": of.made_up(f"owner:{key}")})])
+    return _teams(of)
 
 
-def _contracts(of: Adoption) -> list[Change]:
+def _contracts(of: Adoption) -> States:
     listed = of.x.answer if of.x.ok and isinstance(of.x.answer, list) else []
-    ids = []
     for raw in listed:
         contract = {"nonce": 0, **snaked(raw), "tenant": of.tenant}
         contract["tokens"] = [{**_TOKEN, **token} for token in contract["tokens"]]
-        ids.append(of.add("contract", contract)["id"])
+        of.twin.ids.add(of.store.save("contract", contract)["id"])
     if listed:
-        of.store.put("contracts_of", of.tenant, ids)
+        of.store.put("contracts_of", of.tenant, [raw["id"] for raw in listed])
     return []
 
 
-def _rewards(of: Adoption) -> list[Change]:
-    """Adopt the rows of a page, with fictitious rows before its offset if no earlier page was seen."""
+def _rewards(of: Adoption) -> States:
+    """Adopt the rows of a page. Of rows with equal times, the row that the list shows first is the newer one."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
-    if not key or not all(seconds_of(item.get("created_at")) for item in items):
-        return []
-    of.user(key)
-    kind, offset = rewards.kept_in(key), str(of.members.get("offset") or "0")
-    known = {row["id"]: row for row in of.store.all(kind)}
-    shown = {item["id"]: {**item, **_times(item)} for item in items}
-    if shown and offset.isdecimal() and len(offset) < 6 and known.keys().isdisjoint(shown):
-        first = shown[items[0]["id"]]
-        sign = 1 if first["at"] >= shown[items[-1]["id"]]["at"] else -1  # 1 if the items are sorted from new to old
-        before = sum(sign * (row["at"] - first["at"]) > 0 for row in known.values())
-        filler = {"type": first["type"], "points": 0, "at": first["at"] + sign}
-        names = [FILLER, *(f"{FILLER} {number}" for number in range(1, _MAX_FILLERS))]
-        known |= {name: {**filler, "id": name} for name in names[: max(int(offset) - before, 0)]}
-    rows = sorted({**known, **shown}.values(), key=lambda row: row["at"])
-    of.store.fill(kind, {row["id"]: row for row in rows})
+    if key:
+        of.user(key)
+        falls = bool(items) and items[0]["created_at"] >= items[-1]["created_at"]
+        shown = {item["id"]: {**item, **_times(item)} for item in items[:: -1 if falls else 1]}
+        known = {row["id"]: row for row in of.store.all(rewards.kept_in(key))}
+        rows = {**(shown if falls else {}), **known, **shown}
+        of.store.fill(rewards.kept_in(key), dict(sorted(rows.items(), key=lambda row: row[1]["at"])))
     return []
 
 
@@ -260,7 +241,8 @@ def _times(item: Mapping[str, Any]) -> dict[str, int]:
     return {name: int(at * 1000) for name, wire in names.items() if (at := seconds_of(item.get(wire))) is not None}
 
 
-_BY_OPERATION: Mapping[str, Callable[[Adoption], list[Change]]] = {
+_TEAMS = {"team": "company", "management": "provider"}
+_BY_OPERATION: Mapping[str, Callable[[Adoption], States]] = {
     "simulate_authorization": _authorized,
     "simulate_reversal": _transacted,
     "simulate_refund": _transacted,

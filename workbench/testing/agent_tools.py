@@ -11,7 +11,6 @@ import hashlib
 import inspect
 import json
 import re
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,19 +48,19 @@ from workbench.service.rendering.data import json_values
 
 Schema = dict[str, Any]
 _ASSUMPTION = ("value", "reason", "confidence", "change")
-_KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # controls that take or return keys or signatures
-# only people may change endpoints
-_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})
-_PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
-_WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
+# controls that take or return keys or signatures, change endpoints, or belong to the panel
+_WITHHELD_CONTROLS = frozenset(
+    {
+        "wallet_sign", "execute", "create_key", "register_endpoint", "update_endpoint", "remove_endpoint", "changes",
+        "savepoint", "undo",
+    }
+)  # fmt: skip
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
 # arguments of controls that an agent may not pass
 _WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})
-_MAX_ARGUMENTS = 500_000  # maximum length in characters
 _MAX_ANSWER = 1_000_000
 _MAX_MESSAGE = 2_000
 _MAX_QUESTION = 2_000
-_MAX_PENDING = 100
 _CONFIRM: Schema = {
     "type": "object",
     "properties": {"confirm": {"type": "boolean", "title": "Send it"}},
@@ -106,7 +105,7 @@ class _Tools:
         self._controls = {} if self._sandbox is None else _CONTROLS
         production = api.environment == "production"
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
-        self._pending: dict[str, str] = {}  # by request state, the digest of a call that awaits confirmation
+        self._pending: set[str] = set()  # digests of the calls that await confirmation
 
     async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
@@ -223,7 +222,8 @@ class _Tools:
                 return self._question(question, digest)
             except MCPError:
                 raise WorkbenchError("this client cannot ask for confirmation; nothing was sent") from None
-        elif self._pending.pop(params.request_state or "", "") == digest:  # one confirmation allows one call
+        elif params.request_state == digest and digest in self._pending:  # one confirmation allows one call
+            self._pending.remove(digest)
             answer = params.input_responses.get("confirm")
         else:
             raise WorkbenchError("the confirmation belongs to another call; nothing was sent")
@@ -235,31 +235,22 @@ class _Tools:
     def _question(self, question: str, digest: str) -> types.InputRequiredResult:
         form = types.ElicitRequestFormParams(message=question, requested_schema=_CONFIRM)
         requests: dict[str, Any] = {"confirm": types.ElicitRequest(params=form)}
-        state = secrets.token_hex(16)
-        self._pending[state] = digest
-        for oldest in [*self._pending][:-_MAX_PENDING]:
-            del self._pending[oldest]
-        return types.InputRequiredResult(input_requests=requests, request_state=state)
+        self._pending.add(digest)
+        return types.InputRequiredResult(input_requests=requests, request_state=digest)
 
 
 def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Mapping[str, Any]]:
     """Return the name and arguments of a tool call.
 
     Raises:
-        WorkbenchError: The arguments are malformed or too large.
+        WorkbenchError: The arguments are malformed.
     """
     given = dict(params.arguments or {})
     name, arguments = given.pop("name", None), given.pop("arguments", None)
-    try:
-        size = len(json.dumps(arguments))
-    except (TypeError, ValueError, RecursionError):
-        size = _MAX_ARGUMENTS + 1
     if given or not isinstance(name, str | None) or not isinstance(arguments, Mapping | None):
         raise WorkbenchError(f"{params.name} takes only a name and an object of arguments")
     if name is None and params.name != "describe":
         raise WorkbenchError(f"{params.name} needs a name; `describe` lists them")
-    if size > _MAX_ARGUMENTS:
-        raise WorkbenchError(f"the arguments are larger than {_MAX_ARGUMENTS:,} characters, or are not JSON")
     return name, arguments or {}
 
 

@@ -7,11 +7,10 @@ shows is a fault of the sandbox. A difference that the service shows is a change
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import parse_qsl
 
 import attrs
 import orjson
@@ -25,25 +24,22 @@ from workbench.base.errors import (
     WorkbenchError,
     visible,
 )
-from workbench.base.schema import strict_json
 from workbench.base.schema.rules import UUID
 from workbench.base.system import toml
-from workbench.base.system.files import write_file, write_files
+from workbench.base.system.files import write_files
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.service.interface.assumptions import settings
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
 from workbench.testing.facts import ABSENT, Facts, Reader, differing
-from workbench.testing.following import Sample, is_settlement, resource_of
-from workbench.testing.learning import Replay, check_names, given_paths
-from workbench.testing.proposals import shown_path
-from workbench.testing.recorded import Exchange, Reading, http_time, read_traffic
-from workbench.testing.shapes import Shapes
-from workbench.testing.twin import MALFORMED
+from workbench.testing.following import Sample, resource_of
+from workbench.testing.learning import Replay, sample_of
+from workbench.testing.recorded import MALFORMED, Exchange, Reading, given_files, read_traffic
+from workbench.testing.recording import exchange_of
+from workbench.testing.shapes import TOKEN, Shapes
 
 _KEY, _ABOUT = ".key", "corpus.toml"
-_SORTED = orjson.OPT_SORT_KEYS
 _OLD = 90 * 86_400  # age in seconds from which a corpus is reported as old
 _SHOWN = 50
 _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
@@ -125,50 +121,36 @@ class Corpus:
         Raises:
             UnusableFile: A file cannot be read, or contains no traffic.
         """
-        check_names(names or {}, "Corpus.add")
-        reading, shapes = Reading(), self._shapes()
-        files: dict[Path, Callable[[BinaryIO], Any]] = {}
-        for given in map(Path, given_paths(paths, "Corpus.add")):
+        reading, private = Reading(), self._private()
+        shapes = Shapes(bytes.fromhex(private["key"]))
 
-            def write(file: Any, given: Path = given) -> None:
-                for item in read_traffic([given], names or {}, reading):
-                    try:
-                        file.write(shapes.line(item))
-                    except MALFORMED as error:
-                        reading.skip(f"not as expected ({type(error).__name__})", visible(item.place, 120))
+        def lines(given: Path) -> Iterator[bytes]:
+            for item in read_traffic([given], names or {}, reading):
+                yield reading.read(item.place, shapes.line, item) or b""
 
-            files[self.folder / f"{given.name}.ndjson"] = write
+        files: dict[Path, Any] = {
+            self.folder / f"{given.name}.ndjson": lambda file, given=given: file.writelines(lines(given))
+            for given in given_files(paths, names or {}, "Corpus.add")
+        }
+        files[self.folder / ".gitignore"] = f"{_KEY}\n".encode()
+        if not (self.folder / _ABOUT).exists():
+            files[self.folder / _ABOUT] = _HEAD.encode()
 
-        def write_key(file: Any) -> None:
+        def write_key(file: BinaryIO) -> None:
             ids = {new: old for old, new in shapes.ids.items()}
-            file.write(orjson.dumps({**self._private(), "ids": {**self._ids(), **ids}}))
+            file.write(orjson.dumps({**private, "ids": {**private["ids"], **ids}}))
 
+        self.folder.mkdir(parents=True, exist_ok=True)
         write_files({**files, self.folder / _KEY: write_key}, private={self.folder / _KEY})
         return reading
 
-    def _shapes(self) -> Shapes:
-        """Return the value replacer with this folder's key; create the key if the folder has none."""
-        if not self._private():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            key = orjson.dumps({"key": os.urandom(32).hex(), "ids": {}})
-            ignored = {self.folder / ".gitignore": f"{_KEY}\n".encode()}
-            write_files({**ignored, self.folder / _KEY: key}, private={self.folder / _KEY})
-        if not (self.folder / _ABOUT).exists():
-            write_file(self.folder / _ABOUT, _HEAD.encode(), private=False)
-        return Shapes(bytes.fromhex(self._private()["key"]))
-
     def _private(self) -> dict[str, Any]:
+        """Return the key of the replacements, and the original ids by replaced id. A new corpus gets a new key."""
         try:
             kept: dict[str, Any] = orjson.loads((self.folder / _KEY).read_bytes())
-            bytes.fromhex(kept["key"])
+            return {"key": bytes.fromhex(kept["key"]).hex(), "ids": dict(kept["ids"])}
         except (OSError, *MALFORMED):
-            return {}
-        return kept
-
-    def _ids(self) -> dict[str, str]:
-        """Return the original ids by replaced id; empty if the private file is missing."""
-        ids: dict[str, str] = self._private().get("ids", {})
-        return ids
+            return {"key": os.urandom(32).hex(), "ids": {}}
 
     def check(self, behavior: Behavior | None = None, *, against: object = None) -> Checked:
         """Replay the corpus on a sandbox, and return the facts that differ.
@@ -184,29 +166,31 @@ class Corpus:
         """
         if not self.folder.is_dir():
             raise UnusableFile(f"{visible(self.folder.name, 100)}: is not a folder; Corpus.add creates it")
-        reading, sample = Reading(), Sample()
-        for item in read_traffic([self.folder], {}, reading):
-            sample.add(item)
-        replay = _replay(sample, behavior)
-        differences = list(_of_sandbox(replay))
+        reading = Reading()
+        sample = sample_of(read_traffic([self.folder], {}, reading), reading)
+        name, changed = read_behavior(behavior)
+        replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
+        replay.run()
+        differences = [
+            row
+            for step, attempt in replay.differences
+            for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place)
+        ]
         notes = [*reading.notes(), *replay.notes()]
         if against is not None:
-            again = _Again(against, self._ids(), sample)
+            again = _Again(against, self._private()["ids"], sample)
             for x in sample.calls:
                 differences += again.make(x)
             notes += [f"could not be repeated: {count:,} calls, {why}" for why, count in again.left.items()]
         if reading.newest and time.time() - reading.newest > _OLD:
             notes.append(f"the newest call is {int((time.time() - reading.newest) // 86_400):,} days old; record again")
         accepted = self._accepted()
-        rows = []
-        for row in differences:
-            reason = accepted.get((row.operation, row.path), [""])
-            reason[1:] = ["used"]
-            rows.append(attrs.evolve(row, accepted=reason[0]))
-        unused = [f"accepted, but it differs no more: {' '.join(at)}" for at, row in accepted.items() if not row[1:]]
-        return Checked(rows, len(sample.calls) + len(sample.events), unused, notes)
+        rows = [attrs.evolve(row, accepted=accepted.get((row.operation, row.path), "")) for row in differences]
+        unused = sorted(accepted.keys() - {(row.operation, row.path) for row in rows})
+        problems = [f"accepted, but it differs no more: {' '.join(row)}" for row in unused]
+        return Checked(rows, len(sample.calls) + len(sample.events), problems, notes)
 
-    def _accepted(self) -> dict[tuple[str, str], list[str]]:
+    def _accepted(self) -> dict[tuple[str, str], str]:
         """Return the reasons of accepted differences, by operation and path.
 
         Raises:
@@ -214,29 +198,14 @@ class Corpus:
         """
         try:
             entries = toml.load(self.folder / _ABOUT).get("accepted", [])
-            reasons = {(row["operation"], row["path"]): [str(row["reason"])] for row in entries}
+            reasons = {(row["operation"], row["path"]): str(row["reason"]) for row in entries}
         except FileNotFoundError:
             return {}
         except (OSError, *MALFORMED) as error:
             raise UsageError(f"{_ABOUT}: {type(error).__name__}; expected operation, path and reason") from None
-        if not all(row[0].strip() for row in reasons.values()):
+        if not all(map(str.strip, reasons.values())):
             raise UsageError(f"{_ABOUT}: an accepted difference needs a reason")
         return reasons
-
-
-def _replay(sample: Sample, behavior: Behavior | None) -> Replay:
-    """Replay a sample on a sandbox, and return the replay."""
-    name, changed = read_behavior(behavior)
-    replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
-    replay.run()
-    return replay
-
-
-def _of_sandbox(replay: Replay) -> Iterator[Difference]:
-    """Yield the facts in which a replay's sandbox differs from the recording."""
-    for step, _, attempt in replay.differences:
-        for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place):
-            yield attrs.evolve(row, path=shown_path(step, row.path))
 
 
 def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: str) -> list[Difference]:
@@ -269,41 +238,38 @@ class _Again:
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(map(_key, sample.calls)).most_common(1) or [("", 0)]
         self._behind: set[str] = set()  # records that calls changed which were not repeated
-        settled = {str(event.body.get("id")).lower() for event in sample.events if is_settlement(event)}
+        settled = {str(event.body.get("id")).lower() for event in sample.events if event.is_settlement}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
-        self.left: dict[str, int] = {}
+        self.left: Counter[str] = Counter()
 
     def make(self, x: Exchange) -> list[Difference]:
         """Repeat a call, and return the facts in which the new answer differs."""
-        why, answer = self._reason(x), None
-        if not why:
-            try:
-                answer = self._sent(x)
-            except WorkbenchError as error:
-                why = f"the client does not send them ({type(error).__name__})"
-        if answer is not None:
-            body = answer.body.decode("utf-8", "replace")
-            old, new = (UUID.findall(text) for text in (x.received.decode("utf-8", "replace"), body))
-            if (answer.status == 404 and x.status != 404) or self._is_of_others(x, old, new):
-                why = "their records no longer exist"
-        if answer is None or why:
-            self.left[why] = self.left.get(why, 0) + 1
+        why, now = self._reason(x), None
+        try:
+            now = None if why else self._sent(x)
+        except WorkbenchError as error:
+            why = f"the client does not send them ({type(error).__name__})"
+        old = UUID.findall(x.received.decode("utf-8", "replace"))
+        new = [] if now is None else UUID.findall(now.received.decode("utf-8", "replace"))
+        if now is not None and ((now.status == 404 and x.status != 404) or self._is_of_others(x, old, new)):
+            why = "their records no longer exist"
+        if now is None or why:
+            self.left[why] += 1
             if x.ok and x.operation is not None and x.operation.effect:
                 self._behind.add(resource_of(x))
             self._behind.discard("")
             return []
         if len(old) == len(new):
-            kept = {known: current for known, current in self._new.items() if current not in new}
-            self._new = {**kept, **dict(zip(old, new, strict=True))}
-        for known, current in self._new.items():
-            body = body.replace(current, known)
-        ids = {key.lower() for key in self._new}
-        sides = (
-            (x.status, x.at, x.received),
-            (answer.status, http_time(answer.headers.get("date", "")) or time.time(), body.encode()),
+            self._new.update(zip(old, new, strict=True))
+        ids = {key.lower() for key in self._new.values()}
+        recorded = Reader(x.at or 0.0, ids).read_answer(x.status, self._renamed(x.received))
+        return _compared(
+            x.name,
+            recorded,
+            Reader(now.at or time.time(), ids).read_answer(now.status, now.received),
+            "service",
+            x.place,
         )
-        recorded, now = (Reader(at or 0.0, ids).read_answer(status, text) for status, at, text in sides)
-        return _compared(x.name, recorded, now, "service", x.place)
 
     def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
         """Return whether a read lists records, none of which are from the corpus."""
@@ -327,25 +293,20 @@ class _Again:
         return ""
 
     def _sent(self, x: Exchange) -> Any:
-        raw = self._renamed(orjson.dumps(x.members))
         with self._api.responses() as answers, suppress(ApiError):
-            self._api.send(self._api.from_wire(x.name, raw))
-        asked = answers[-1].request
-        sent: Any = strict_json.stored(asked.body or b"null")
-        recorded: Any = x.body
-        if x.operation.in_query:
-            sent, recorded = sorted(parse_qsl(asked.target.partition("?")[2])), sorted(x.query)
-        if orjson.dumps(sent, option=_SORTED) != orjson.dumps(
-            strict_json.stored(self._renamed(orjson.dumps(recorded))), option=_SORTED
-        ):
+            self._api.send(self._api.from_wire(x.name, self._renamed(orjson.dumps(x.members))))
+        sent = exchange_of(answers[-1], Reading())
+        if _asked(sent) != self._renamed(_asked(x)):
             raise InvalidRequest("the client does not send such a request", of="check")
-        return answers[-1]
+        return sent
 
-    def _renamed(self, raw: bytes) -> str:
-        text = raw.decode()
-        for known, current in self._new.items():
-            text = text.replace(known, current)
-        return text
+    def _renamed(self, raw: bytes) -> bytes:
+        """Return a text with the ids of the service in place of the corpus's ids."""
+        return TOKEN.sub(lambda match: self._new.get(match[0], match[0]), raw.decode("utf-8", "replace")).encode()
+
+
+def _asked(x: Exchange) -> bytes:
+    return orjson.dumps([x.body, sorted(x.query)], option=orjson.OPT_SORT_KEYS)
 
 
 def _key(x: Exchange) -> str:

@@ -24,7 +24,6 @@ from workbench.service.interface.table import ERRORS, OPERATIONS
 Facts = dict[str, Any]
 ABSENT = "(not there)"
 """Fact of a path that one side does not have."""
-_NAME = re.compile("[A-Za-z_]{1,40}")
 VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
 """Versions that may be shown."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
@@ -70,16 +69,6 @@ def is_word(text: object) -> bool:
     return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
 
 
-def values_of(value: object) -> frozenset[str]:
-    """Return the texts in a JSON value, in lower case."""
-    return frozenset(text.lower() for text in texts_of(value))
-
-
-def is_name(name: str, values: Collection[str]) -> bool:
-    """Return whether a member's name may be shown: it is declared, or has no digit and is not one of the values."""
-    return name in declared() or (_NAME.fullmatch(name) is not None and name.lower() not in values)
-
-
 @cache
 def declared(*kinds: type[Any]) -> frozenset[str]:
     """Return the interface's member names, of all kinds or only of some kinds."""
@@ -105,17 +94,32 @@ class Reader:
     Args:
         at: Time of the call, in seconds since 1970.
         ids: Known ids, in lower case.
-        earlier: Signatures of earlier answers.
+
+    Attributes:
+        unnamed: Paths of the members that the interface document does not name. They have no facts.
     """
 
-    def __init__(self, at: float, ids: Collection[str], earlier: Collection[str] = ()) -> None:
-        self._at, self._ids, self._earlier = at, ids, earlier
+    def __init__(self, at: float, ids: Collection[str]) -> None:
+        self._at, self._ids = at, ids
+        self.unnamed: set[str] = set()
 
     def read(self, path: str, value: object) -> Facts:
         """Return the facts of a JSON value at a path."""
-        facts: Facts = {}
-        self._add(facts, path, value)
-        return facts
+        if isinstance(value, Mapping):
+            facts: Facts = {path: "object"}
+            for name, item in value.items():
+                if name in declared():
+                    facts |= self.read(f"{path}/{name}", item)
+                else:
+                    self.unnamed.add(f"{path}/{name}")
+            return facts
+        if isinstance(value, list):
+            is_bytes = len(value) >= _BYTES and all(type(item) is int for item in value)
+            facts = {path: "bytes" if is_bytes else f"list of {len(value)}"}
+            for number, item in enumerate(() if is_bytes else value):
+                facts |= self.read(f"{path}/{number}", item)
+            return facts
+        return {path: self._text(path, value) if isinstance(value, str) else self._number(path, value)}
 
     def read_answer(self, status: int, body: bytes) -> Facts:
         """Return the facts of an answer, including its status."""
@@ -125,32 +129,17 @@ class Reader:
             value = "text"
         return {"status": status, **self.read("answer" if status < 400 else "error", value)}
 
-    def _add(self, facts: Facts, path: str, value: object) -> None:
-        if isinstance(value, Mapping):
-            facts[path] = "object"
-            for name, item in value.items():
-                self._add(facts, f"{path}/{name}", item)
-        elif isinstance(value, list):
-            is_bytes = len(value) >= _BYTES and all(type(item) is int for item in value)
-            facts[path] = "bytes" if is_bytes else f"list of {len(value)}"
-            for number, item in enumerate(() if is_bytes else value):
-                self._add(facts, f"{path}/{number}", item)
-        else:
-            facts[path] = self._text(path, value) if isinstance(value, str) else self._number(path, value)
-
     def _number(self, path: str, number: Any) -> Any:
         """Return a number if it is not private, else 0. A time near the call becomes relative to the call."""
         name = next((part for part in reversed(path.split("/")) if not part.isdecimal()), "")
         if isinstance(number, bool) or number is None:
-            return number if number is None or name in declared() else False
+            return number
         if "/parameters/" in path and abs(number - self._at) < _DAY:
             return f"{round(number - self._at)} s"
         return number if name in numbers() else 0
 
     def _text(self, path: str, text: str) -> Any:
         name = path.rpartition("/")[2]
-        if path.endswith("signature/data"):
-            return "as before" if text in self._earlier else "new"
         if name == "message":
             return sorted({address.lower() for address in _ADDRESS.findall(text)})
         if UUID.fullmatch(text):

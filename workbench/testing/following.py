@@ -3,11 +3,9 @@
 Events without a cause become changes from outside.
 """
 
-import re
-from collections import Counter, deque
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,10 +17,10 @@ from workbench.sandbox import cards, rewards
 from workbench.sandbox.context import RequestContext
 from workbench.service.interface.table import PREFIX
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.adoption import FILLER, Adoption, Clues, settlement, snaked
+from workbench.testing.adoption import Adoption, Clues, settlement, snaked
 from workbench.testing.facts import seconds_of
-from workbench.testing.recorded import Delivery, Exchange, Item
-from workbench.testing.twin import MALFORMED, Change, Run, Step, Twin, nothing
+from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item
+from workbench.testing.twin import Change, Run, Step, Twin
 
 MAX_KEPT = 20_000  # maximum number of calls and events to replay
 _MAX_ALIKE = 50  # maximum number of calls of one kind
@@ -78,13 +76,13 @@ class Following:
         settings: The value of each behavior.
     """
 
-    def __init__(self, sample: Sample, settings: Mapping[str, Any]) -> None:
+    def __init__(self, sample: Sample, settings: dict[str, Any]) -> None:
         self.twin = Twin(settings)
         self.clues = Clues()
-        self.unlisted = 0  # number of signatures whose contract was never listed
+        self.left: Counter[str] = Counter()  # by reason, the number of calls that cannot be replayed
         self._sample = sample
         self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # by record, the number of calls that remain
-        self._queues: dict[str, deque[Delivery]] = {}
+        self._queues: dict[str, list[Delivery]] = {}
         self._now = 0.0
         self._emitted = 0
         self._refunded: dict[str, str] = {}  # by refund with a separate id, its transaction
@@ -95,29 +93,25 @@ class Following:
         for event in sample.events:
             with suppress(*MALFORMED):
                 self._assign(event, resources, refunds)
-        self._resources = {str(event.event.get("resource")) for event in sample.events}
+        self._has_users = any(event.resource == "user" for event in sample.events)
 
     def _assign(self, event: Delivery, resources: set[str], refunds: list[tuple[str, Any]]) -> None:
         """Queue an event for its record, and store what the event shows about other records.
 
         A refund with a separate id is queued for the transaction of the next refund call with the same amount.
         """
-        key, spend = str(event.body.get("id", "")).lower(), event.spend
-        if event.event.get("resource") == "card":
-            limit = (event.body.get("limit") or {}).get("amount")
-            if isinstance(limit, int):
-                self.clues.limits[key] = limit
-        elif event.event.get("resource") == "transaction":
-            amount = spend.get("amount")
+        key, spend, cents = str(event.body.get("id", "")).lower(), event.spend, event.cents or 0
+        if event.resource == "card" and isinstance(limit := (event.body.get("limit") or {}).get("amount"), int):
+            self.clues.limits[key] = limit
+        elif event.resource == "transaction":
             self.clues.followed.add(key)
             if isinstance(spend.get("userId"), str):
                 self.clues.holders[str(spend.get("cardId", "")).lower()] = spend["userId"].lower()
-            if isinstance(amount, int) and amount < 0 and key not in resources | self._refunded.keys():
-                call = next((refund for refund in refunds if refund[1] in (None, -amount)), None)
-                if call is not None:
-                    refunds.remove(call)
-                    self._refunded[key] = call[0]
-        self._queues.setdefault(self._refunded.get(key, key), deque()).append(event)
+            calls = [refund for refund in refunds if refund[1] in (None, -cents)]
+            if cents < 0 and calls and key not in resources | self._refunded.keys():
+                refunds.remove(calls[0])
+                self._refunded[key] = calls[0][0]
+        self._queues.setdefault(self._refunded.get(key, key), []).append(event)
 
     def steps(self) -> Iterator[tuple[Step, list[Change]]]:
         """Yield each step, with other states in which the service may have been. Replay each step at once."""
@@ -126,11 +120,11 @@ class Following:
             self._move(x.at)
             if x.name not in _NEW:
                 yield from self._outside(resource, self._now - _TICK)
-            step, states, tenant = self._step(x, resource)
-            if x.name == "sign_withdrawal" and not self.twin.store.get("contracts_of", tenant):
-                self.unlisted += 1
-                continue
-            yield step, states
+            step, states, missing = self._step(x, resource)
+            if missing:
+                self.left[missing] += 1
+            else:
+                yield step, states
         for resource in [*self._queues]:
             yield from self._outside(resource, float("inf"))
 
@@ -139,7 +133,7 @@ class Following:
         self.twin.move(self._now)
 
     def _step(self, x: Exchange, resource: str) -> tuple[Step, list[Change], str]:
-        """Return a call as a step, after the adoption of its records."""
+        """Return a call as a step, other states of the service, and the reason if the call cannot be replayed."""
         headers = dict(x.sent_headers)
         key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
         if not key and x.status != 401:
@@ -155,14 +149,27 @@ class Following:
             step.new_ids = {kind: new_id} if new_id and x.ok else {}
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         states: list[Change] = []
+        missing = self._missing(x, tenant)
         with suppress(*MALFORMED):
             states = Adoption(self.twin, self._now, tenant, self.clues, x).states()
-        if resource and x.ok:
-            self._left[resource] -= 1
+        self._left[resource] -= x.ok
         step.is_last = x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0
         step.events = self._expected(x, resource)
-        step.facts = self.twin.answer_facts(step, x.status, x.headers, x.received, recorded=True)
-        return step, states, tenant
+        with self.twin.store:
+            step.facts = self.twin.answer_facts(step, x.status, x.headers, x.received, recorded=True)
+        return step, states, missing
+
+    def _missing(self, x: Exchange, tenant: str) -> str:
+        """Return which records a replay of a call lacks; empty if it lacks none."""
+        if x.name == "sign_withdrawal" and not self.twin.store.get("contracts_of", tenant):
+            return "signatures are of contracts that were never listed"
+        asked = x.members
+        rows = self.twin.store.all(rewards.kept_in(str(asked.get("userId")).lower()))
+        earlier = sum(asked.get("type") in (None, row.get("type")) for row in rows)
+        offset = str(asked.get("offset", 0))
+        if x.answered.get("items") and not (offset.isdecimal() and int(offset[:9]) <= earlier):
+            return "pages of rewards begin after items that no page showed"
+        return ""
 
     def without(self, step: Step, names: Collection[str]) -> Step:
         """Return the call for a page as executed by a service that ignores some names in its query."""
@@ -172,26 +179,21 @@ class Following:
             query["limit"] = str(len(items) + 1)
         return attrs.evolve(step, run=self.twin.call(attrs.evolve(step.request, query=urlencode(query))))
 
-    def begins_inside(self, x: Exchange) -> bool:
-        """Return whether no page before the page of a call was seen."""
-        return self.twin.store.get(rewards.kept_in(str(x.members.get("userId"))), FILLER) is not None
-
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
         """Return the events that a call may have caused, oldest first; None if unknown."""
         queue = self._queues.get(resource) if resource else None
         if queue is None:
-            return [] if x.name == "update_ubo" and x.ok and "user" in self._resources else None
+            return [] if x.name == "update_ubo" and x.ok and self._has_users else None
         settles = x.name in ("settle", "simulate_refund")
-        return [event.event for event in queue if settles or not is_settlement(event)]
+        return [event.event for event in queue if settles or not event.is_settlement]
 
     def done(self, step: Step, emitted: int) -> None:
         """Remove the events that a step explained from their queue."""
         self._emitted = emitted
-        queue = self._queues.get(resource_of(step.exchange)) if step.exchange is not None else None
-        for _ in range(min(emitted, len(queue or ()))):
-            queue.popleft()  # type: ignore[union-attr]
-        while queue and step.is_last and not is_settlement(queue[0]):
-            queue.popleft()
+        if step.exchange is not None and (queue := self._queues.get(resource_of(step.exchange))):
+            del queue[:emitted]
+            while queue and step.is_last and not queue[0].is_settlement:
+                del queue[0]
 
     # changes from outside
 
@@ -202,92 +204,78 @@ class Following:
             at = _time_of(queue[0])
             if (at is None and before != float("inf")) or (at or 0.0) >= before:
                 return
-            if at is not None:
-                self._move(at)
-            left = len(queue)
+            self._move(at)
+            self._emitted = 0
             with suppress(*MALFORMED):
-                yield from self._from_event(queue[0], resource, queue)
-            if len(queue) == left:
-                queue.popleft()
+                if step := self._from_event(queue, resource):
+                    yield step, []
+            del queue[: max(self._emitted, 1)]
 
-    def _from_event(
-        self, event: Delivery, resource: str, queue: deque[Delivery]
-    ) -> Iterator[tuple[Step, list[Change]]]:
-        """Yield the change behind an event as a step."""
+    def _from_event(self, queue: list[Delivery], resource: str) -> Step | None:
+        """Return the change behind the first event of a queue as a step."""
+        event = queue[0]
         adoption = Adoption(self.twin, self._now, self.twin.learn_key("recorded"), self.clues)
-        is_spend = event.event.get("resource") == "transaction"
-        change = self._spent(event, resource, adoption) if is_spend else _changed(event, resource, adoption)
+        change = (_spent if event.resource == "transaction" else _changed)(event, resource, adoption)
         if change is None:
-            return
-        step = Step(event.place, self._now, change, is_last=True, events=[other.event for other in _group(queue)])
-        if not self.twin.store.get("transaction", resource):
-            step.new_ids = {"transaction": resource}
-        yield step, []
-        for _ in range(min(self._emitted, len(queue))):
-            queue.popleft()
-
-    def _spent(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
-        spend, action = event.spend, event.event.get("action")
-        amount, card = spend.get("amount"), spend.get("cardId")
-        transaction = self.twin.store.get("transaction", key)
-        if not isinstance(amount, int):
             return None
-        if transaction is None:
-            if amount <= 0 or not isinstance(card, str):
-                return None
-            with self.twin.store:
-                adoption.card(card.lower())
-            reason = re.sub(" ", "_", str(spend.get("declinedReason") or "").lower())
-            is_declined = action == "created" and spend.get("status") == "declined"
-            usual = DeclineReason.CVV_MISMATCH if is_declined else None
-            purchase = nothing(
-                card_id=card,
-                amount=amount,
-                currency="USD",
-                merchant_name=str(spend.get("merchantName") or "M").rstrip(),
-                merchant_category_code=str(spend.get("merchantCategoryCode") or "5411"),
-                decline_reason=DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
-            )
-            return lambda twin: twin.control(adoption.tenant, cards.authorize, purchase)
-        tenant = transaction["tenant"]
-        if action == "completed" and amount > 0:
-            return settlement(tenant, key, amount)
-        if action == "updated":
-            reversal = nothing(transaction_id=key, new_amount=amount or FULL)
-            return lambda twin: twin.control(tenant, cards.reverse, reversal)
-        refund = nothing(transaction_id=key, amount=-amount)
-        return (lambda twin: twin.control(tenant, cards.refund, refund)) if amount < 0 else None
+        step = Step(event.place, self._now, change, is_last=True, events=[other.event for other in _group(queue)])
+        step.new_ids = {} if self.twin.store.get("transaction", resource) else {"transaction": resource}
+        return step
+
+
+def _spent(event: Delivery, key: str, adoption: Adoption) -> Run | None:
+    """Return the purchase, settlement, reversal or refund that an event shows."""
+    spend, cents, card = event.spend, event.cents, event.spend.get("cardId")
+    transaction = adoption.store.get("transaction", key)
+    if cents is None or (transaction is None and (cents <= 0 or not isinstance(card, str))):
+        return None
+    if transaction is not None and event.is_settlement:
+        return settlement(transaction["tenant"], key, cents)
+    tenant = adoption.tenant
+    handler: Callable[..., object] = cards.authorize
+    members: dict[str, Any] = {"transaction_id": key, "amount": -cents, "new_amount": cents or FULL}
+    if transaction is not None:
+        if event.action != "updated" and cents >= 0:
+            return None
+        tenant, handler = transaction["tenant"], cards.reverse if event.action == "updated" else cards.refund
+    else:
+        adoption.card(str(card).lower())
+        reason = str(spend.get("declinedReason") or "").lower().replace(" ", "_")
+        is_declined = event.action == "created" and spend.get("status") == "declined"
+        usual = DeclineReason.CVV_MISMATCH if is_declined else None
+        members = {
+            "card_id": card,
+            "amount": cents,
+            "currency": "USD",
+            "merchant_name": str(spend.get("merchantName") or "M").rstrip(),
+            "merchant_category_code": str(spend.get("merchantCategoryCode") or "5411"),
+            "decline_reason": DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
+        }
+    return lambda twin: twin.control(tenant, handler, **members)
 
 
 def _changed(event: Delivery, key: str, adoption: Adoption) -> Run | None:
     """Return the change of a user, owner or card that an event shows."""
-    members, kind = snaked(event.body), str(event.event.get("resource"))
+    members, kind, of = snaked(event.body), event.resource, {}
     if kind == "card":
-        with adoption.store:
-            adoption.card(key)
+        adoption.card(key)
         numbers = ("status", "last4", "expiration_month", "expiration_year")
         changes = {name: members[name] for name in numbers if name in members}
-        return _emitting(kind, key, "card.updated", changes, lambda record: {"card": record})
-    status, why = members.get("application_status"), members.get("status_change_reason")
-    if kind != "user" or not isinstance(status, str):
-        return None
-    if adoption.store.get("owner", key):
-        kind = "owner"
-    else:
-        names = ("first_name", "last_name", "email", "company_id", "is_active")
-        with adoption.store:
+    elif kind == "user" and isinstance(status := members.get("application_status"), str):
+        kind = "owner" if adoption.store.get("owner", key) else "user"
+        if kind == "user":
+            names = ("first_name", "last_name", "email", "company_id", "is_active")
             adoption.user(key, **{name: members[name] for name in names if members.get(name) is not None})
-    changes = {"status": status, "reason": members.get("application_reason") or ""}
-    return _emitting(kind, key, "user.updated", changes, lambda record: {"applicant": record, "why": why})
-
-
-def _emitting(kind: str, key: str, event: str, changes: Mapping[str, Any], of: Any) -> Run:
-    """Return a change of a record that sends an event."""
+        changes = {"status": status, "reason": members.get("application_reason") or ""}
+        of = {"why": members.get("status_change_reason")}
+    else:
+        return None
 
     def run(twin: Twin) -> None:
-        context = RequestContext(twin.environment, "outside")
         record = twin.store.save(kind, twin.store.get(kind, key), **changes)
-        context.emit(event, record["tenant"], **of(record))
+        name = "card" if kind == "card" else "applicant"
+        context = RequestContext(twin.environment, "outside")
+        context.emit(f"{event.resource}.updated", record["tenant"], **{name: record}, **of)
 
     return run
 
@@ -296,24 +284,17 @@ _FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated
 """Actions of events that one change causes, by the action before them and the sign of the amount."""
 
 
-def _group(queue: deque[Delivery]) -> list[Delivery]:
+def _group(queue: list[Delivery]) -> list[Delivery]:
     """Return the first event, with further events that the same change may have caused."""
-    group = [queue[0]]
-    for event in islice(queue, 1, 3):
-        before, amount = group[-1], group[-1].spend.get("amount")
-        if not isinstance(amount, int) or event.spend.get("amount") != amount:
+    group = queue[:1]
+    for event in queue[1:3]:
+        before, cents = group[-1], group[-1].cents
+        if cents is None or event.cents != cents:
             break
-        sign = (amount > 0) - (amount < 0)
-        if event.event.get("action") != _FOLLOWS.get((str(before.event.get("action")), sign)):
+        if event.action != _FOLLOWS.get((before.action, (cents > 0) - (cents < 0))):
             break
         group.append(event)
     return group
-
-
-def is_settlement(event: Delivery) -> bool:
-    """Return whether an event shows a settlement."""
-    amount = event.spend.get("amount")
-    return event.event.get("action") == "completed" and isinstance(amount, int) and amount > 0
 
 
 def _time_of(event: Delivery) -> float | None:

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import orjson
 
-from workbench.base.errors import Problem, UsageError, visible
+from workbench.base.errors import visible
 from workbench.base.schema import walk
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
@@ -28,11 +28,11 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
 from workbench.testing.facts import is_word
 from workbench.testing.following import Following, Sample
-from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
+from workbench.testing.proposals import PARTS, alternatives, proposed
 from workbench.testing.reads import send_reads
-from workbench.testing.recorded import NAMES, Item, Reading, read_traffic
+from workbench.testing.recorded import Item, Reading, given_files, read_traffic
 from workbench.testing.recording import exchanges
-from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
+from workbench.testing.twin import Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
 _PASSES = 4
@@ -87,9 +87,8 @@ class Learned(Shown):
     @property
     def behavior(self) -> dict[str, Any]:
         """Settings in which the service differs from the assumed behavior, for `connect(behavior=…)`."""
-        refuted = [row for row in self.findings if row.status == "refuted" and row.value is not None]
         # if a name is refuted, the profile sets it, so it has no value here
-        return {row.id: row.value for row in refuted}
+        return {row.id: row.value for row in self.findings if row.status == "refuted" and row.value is not None}
 
     def rows(self) -> list[Finding]:
         """Return the findings, with refuted assumptions first."""
@@ -109,14 +108,13 @@ class Learned(Shown):
 
     def to_toml(self) -> str:
         """Return the text of a behavior file: settings with their evidence as comments, then the other observations."""
-        rows = {finding.id: finding for finding in self.findings}
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
         lines += ["", 'behavior = "documented"']
         values = self.behavior
-        for key, value in sorted(values.items()):
-            row = rows[key]
-            evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
-            lines += ["", f"# {BEHAVIORS[key].says}", evidence, f"{key} = {toml.dumps(value)}"]
+        for row in self.findings:
+            if row.id in values:
+                evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
+                lines += ["", f"# {BEHAVIORS[row.id].says}", evidence, f"{row.id} = {toml.dumps(row.value)}"]
         others = [row for row in self.findings if row.id not in values and row.status != "not seen"]
         lines += ["", *(f"# {row.status}: {row.id}, {row.seen}, {row.place}" for row in others)]
         lines += [f"# unlisted: {item.kind} {item.name}, {item.count} times, {item.place}" for item in self.unlisted]
@@ -135,12 +133,8 @@ def _plain(value: object) -> bytes:
     return orjson.dumps(value, default=list, option=orjson.OPT_SORT_KEYS)
 
 
-class Tally(dict[bytes, list[Any]]):
-    """Evidence on one assumption: each value, with its count and the place where it first occurs."""
-
-    def add(self, value: object, place: str) -> None:
-        """Count a step that shows a value."""
-        self.setdefault(_plain(value), [value, 0, place])[1] += 1
+Tally = dict[bytes, list[Any]]
+"""Evidence on one assumption: each value, with its count and the place where it first occurs."""
 
 
 @attrs.define
@@ -158,9 +152,8 @@ class Replay:
     search: bool = True
     learned: dict[str, Any] = attrs.field(factory=dict)
     tallies: dict[str, Tally] = attrs.field(factory=dict)
-    # by location of the step, the settings that may explain it
-    undecided: dict[str, frozenset[str]] = attrs.field(factory=dict)
-    differences: list[tuple[Step, list[str], Attempt]] = attrs.field(factory=list)
+    undecided: dict[str, str] = attrs.field(factory=dict)  # by setting, the first step that it may explain
+    differences: list[tuple[Step, Attempt]] = attrs.field(factory=list)
     learned_from: dict[str, Tally] = attrs.field(factory=dict)  # evidence for settings that an earlier pass learned
     _following: Any = None
     _tried: Counter[object] = attrs.field(factory=Counter)
@@ -172,7 +165,7 @@ class Replay:
             before = _plain(self.learned)
             following = self._following = Following(self.sample, {**self.base, **self.learned})
             for step, states in following.steps():
-                following.done(step, self._step(step, states))
+                following.done(step, self._step(following.twin, step, states))
             for name, tally in self.tallies.items():
                 if len(tally) > 1 and name not in PARTS:
                     self.learned.pop(name, None)  # steps contradict each other
@@ -181,39 +174,29 @@ class Replay:
 
     def notes(self) -> list[str]:
         """Return the reasons why calls and events were not replayed."""
-        left = {
-            "calls are like replayed calls of their kind": self.sample.left,
-            "signatures are of contracts that were never listed": self._following.unlisted,
-        }
-        return [f"not replayed: {count:,} {why}" for why, count in left.items() if count]
+        left = {"calls are like replayed calls of their kind": self.sample.left, **self._following.left}
+        left["members are not named in the interface document"] = len(self._following.twin.unnamed)
+        return [f"not compared: {count:,} {why}" for why, count in left.items() if count]
 
-    def _try(self, step: Step, changes: Mapping[str, Any], state: Change | None, *, keep: bool = False) -> Attempt:
-        twin: Twin = self._following.twin
-        return twin.attempt(step, {**self.base, **self.learned, **changes}, state, keep=keep)
-
-    def _step(self, step: Step, states: list[Change]) -> int:
+    def _step(self, twin: Twin, step: Step, states: list[Change]) -> int:
         """Replay a step and learn from it. Return the number of events that the step emits."""
-        tries: list[tuple[Change | None, Attempt]] = [(None, self._try(step, {}, None))]
-        if tries[0][1].differences or step.name in _OPEN:
-            tries += [(state, self._try(step, {}, state)) for state in states]
-        if step.status in _OF_KEYS and tries[0][1].differences:
+        attempts = [twin.attempt(step, {})]
+        if attempts[0].differences or step.name in _OPEN:
+            attempts += [twin.attempt(step, {}, state) for state in states]
+        if step.status in _OF_KEYS and attempts[0].differences:
             return 0
-        agreeing = [(state, attempt) for state, attempt in tries if not attempt.differences]
-        changes: Mapping[str, Any] = {}
-        state, attempt = min(tries, key=lambda tried: len(tried[1].differences))
+        best = min(attempts, key=lambda attempt: len(attempt.differences))
         if self.search:
-            self._read_names(step)
-        if agreeing and self.search:
-            self._confirm(step, agreeing)
-        elif not agreeing and self.search:
-            state, changes, attempt = self._explain(step, tries)
-        if attempt.differences:
-            self.differences.append((step, sorted(attempt.differences), attempt))
-        kept = self._try(step, changes, state, keep=True)
-        self._following.twin.remember(step, kept)
-        return len(kept.events)
+            self._read_names(twin, step)
+            if best.differences:
+                best = self._explain(twin, step, attempts)
+            else:
+                self._confirm(twin, step, [attempt for attempt in attempts if not attempt.differences])
+        if best.differences:
+            self.differences.append((step, best))
+        return twin.attempt(step, best.changes, best.state, keep=True).emitted
 
-    def _read_names(self, step: Step) -> None:
+    def _read_names(self, twin: Twin, step: Step) -> None:
         """Count the assumed member names in a call and its answer. A rewards page shows which query names are read.
 
         A service ignores query members whose names it does not know, so the answer is the same without them.
@@ -221,132 +204,118 @@ class Replay:
         x = step.exchange
         if x is None or not x.ok or not x.name:
             return
-        answer: Any = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answer
+        answer: Any = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answered
         asked = [(wire, row) for wire, row in _assumed(x.operation.request) if x.members.get(wire) is not None]
-        for wire, assumption in _assumed(x.operation.answer) if isinstance(answer, dict) else ():
-            if answer.get(wire) is not None:
-                self._note(assumption, True, step)
+        shown = [row for wire, row in _assumed(x.operation.answer) if answer.get(wire) is not None]
         if x.name != "list_rewards_activity":
-            for _, assumption in asked:
-                self._note(assumption, True, step)
+            shown, asked = [*shown, *(row for _, row in asked)], []
+        for row in shown:
+            self._note(row, True, step)
+        names = [wire for wire, _ in asked]
+        if not names or not x.answered.get("items"):
             return
-        wires = [wire for wire, _ in asked]
-        ignored = [names for size in range(len(wires) + 1) for names in combinations(wires, size)]
-        pages = ((names, self._following.without(step, names)) for names in ignored)
-        agreeing = [names for names, page in pages if not self._try(page, {}, None).differences]
-        for wire, assumption in asked if x.answered.get("items") else ():
-            is_ignored = {wire in names for names in agreeing}
-            if len(is_ignored) == 1 and not (wire == "offset" and self._following.begins_inside(x)):
-                self._note(assumption, not is_ignored.pop(), step)
+        subsets = [subset for size in range(len(names) + 1) for subset in combinations(names, size)]
+        ignored = [some for some in subsets if not twin.attempt(self._following.without(step, some), {}).differences]
+        for wire, row in asked:
+            is_ignored = {wire in some for some in ignored}
+            if len(is_ignored) == 1:
+                self._note(row, not is_ignored.pop(), step)
 
-    def _confirm(self, step: Step, agreeing: list[tuple[Change | None, Attempt]]) -> None:
+    def _confirm(self, twin: Twin, step: Step, agreeing: list[Attempt]) -> None:
         """Count the settings for which any other value would make the step differ, in each agreeing state."""
-        for name in sorted(set.intersection(*(set(attempt.touched) for _, attempt in agreeing))):
-            kind = (name, step.name, step.status)
+        for name in sorted(set.intersection(*(set(attempt.touched) for attempt in agreeing))):
+            kind, current = (name, step.name, step.status), twin.settings[name]
             self._tried[kind] += 1
-            if self._tried[kind] > _ENOUGH:
-                continue
-            current = {**self.base, **self.learned}.get(name)
-            others = [self.base[name]] if name in self.learned else []
-            for other in others + alternatives(name, current):
-                if _plain(other) != _plain(current) and all(
-                    self._try(step, {name: other}, state).differences for state, _ in agreeing
-                ):
-                    self._note(name, current, step)
-                    break
+            others = alternatives(name, current) if self._tried[kind] <= _ENOUGH else ()
+            if any(all(twin.attempt(step, {name: other}, x.state).differences for x in agreeing) for other in others):
+                self._note(name, current, step)
 
-    def _explain(
-        self, step: Step, tries: list[tuple[Change | None, Attempt]]
-    ) -> tuple[Change | None, Mapping[str, Any], Attempt]:
-        """Return the state and settings that explain a step best. Learn settings that no others match."""
-        kind = ("unexplained", step.name, step.status, *sorted(tries[0][1].differences)[:40])
+    def _explain(self, twin: Twin, step: Step, attempts: list[Attempt]) -> Attempt:
+        """Return the attempt whose state and settings explain a step best. Learn settings that no others match."""
+        kind = ("unexplained", step.name, step.status, *sorted(attempts[0].differences)[:40])
         self._tried[kind] += 1
         if self._tried[kind] > _ALIKE:
-            return None, {}, tries[0][1]
-        solutions = []
-        for state, attempt in tries:
-            is_rare = state is not None and step.name not in _OPEN
-            for changes, explained in self._searched(step, state, attempt):
-                contradicts = any(
-                    name in self.tallies and name not in PARTS and _plain(value) not in self.tallies[name]
-                    for name, value in changes.items()
-                )
-                rank = (len(explained.differences), contradicts, len(changes), is_rare)
-                solutions.append((rank, state, changes, explained))
-        best = min(solution[0] for solution in solutions)
-        likely = [solution[1:] for solution in solutions if solution[0] == best]
-        state, changes, explained = likely[0]
-        if len({_plain(sorted(other.items())) for _, other, _ in likely}) > 1:
-            self.undecided[step.place] = frozenset(name for _, other, _ in likely for name in other)
-            return state, changes, explained
-        for name, value in changes.items():
+            return attempts[0]
+        solutions = [found for attempt in attempts for found in self._searched(twin, step, attempt)]
+        ranks = [self._rank(step, found) for found in solutions]
+        likely = [found for found, rank in zip(solutions, ranks, strict=True) if rank == min(ranks)]
+        if len({_plain(sorted(found.changes.items())) for found in likely}) > 1:
+            self.undecided = (
+                dict.fromkeys((name for found in likely for name in found.changes), step.place) | self.undecided
+            )
+            return likely[0]
+        for name, value in likely[0].changes.items():
             self._note(name, value, step)
             if len(self.tallies[name]) == 1 or name in PARTS:
-                self.learned[name] = value
+                self.learned[name] = twin.settings[name] = value
                 self.learned_from[name] = self.tallies[name]
-        return state, changes, explained
+        return likely[0]
 
-    def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
+    def _rank(self, step: Step, found: Attempt) -> tuple[int, bool, int, bool]:
+        """Return a tuple that is smaller for a better explanation."""
+        contradicts = any(
+            name in self.tallies and name not in PARTS and _plain(value) not in self.tallies[name]
+            for name, value in found.changes.items()
+        )
+        is_rare = found.state is not None and step.name not in _OPEN
+        return len(found.differences), contradicts, len(found.changes), is_rare
+
+    def _searched(self, twin: Twin, step: Step, attempt: Attempt) -> list[Attempt]:
         """Return the changed settings with the fewest remaining differences, including equally good single changes."""
-        solutions: list[tuple[Mapping[str, Any], Attempt]] = [({}, attempt)]
+        solutions = [attempt]
         for _ in range(_CHANGES):
-            changes, current = solutions[0]
-            better = []
+            current, better = solutions[0], []
             for name in sorted(current.touched):
-                value = {**self.base, **self.learned, **changes}.get(name)
-                for other in proposed(name, step, current, value):
-                    tried = self._try(step, {**changes, name: other}, state)
+                for value in proposed(name, step, current, {**twin.settings, **current.changes}[name]):
+                    tried = twin.attempt(step, {**current.changes, name: value}, attempt.state)
                     compares_less = not current.recorded.keys() <= tried.recorded.keys()
                     if len(tried.differences) < len(current.differences) and not (tried.differences and compares_less):
-                        better.append(({**changes, name: other}, tried))
+                        better.append(tried)
             if not better:
                 break
-            fewest = min(len(tried.differences) for _, tried in better)
-            solutions = [row for row in better if len(row[1].differences) == fewest]
+            fewest = min(len(tried.differences) for tried in better)
+            solutions = [tried for tried in better if len(tried.differences) == fewest]
             if not fewest:
                 break
         return solutions
 
     def _note(self, name: str, value: object, step: Step) -> None:
-        self.tallies.setdefault(name, Tally()).add(value, visible(step.place, 120))
+        self.tallies.setdefault(name, {}).setdefault(_plain(value), [value, 0, step.place])[1] += 1
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each assumption."""
         for row in assumptions():
-            yield self._finding(row.id, row.id in BEHAVIORS and BEHAVIORS[row.id].settable)
+            yield self._finding(row.id)
 
-    def _finding(self, key: str, is_setting: bool) -> Finding:
-        expected = self.base[key] if is_setting else None
+    def _finding(self, key: str) -> Finding:
+        expected = self.base.get(key)
         tally = self.tallies.get(key)
         if tally is None and key in self.learned:
             tally = self.learned_from[key]  # a setting that is applied no longer leads to a difference
         if tally is None:
-            place, names = next((item for item in self.undecided.items() if key in item[1]), ("", None))
-            seen = "" if names is None else f"or {', '.join(sorted(names - {key})) or 'another value'}"
-            status = "undecided" if seen else "not seen"
-            return Finding(id=key, status=status, seen=seen, expected=expected, place=visible(place, 120))
-        rows = sorted(tally.values(), key=lambda row: -row[1])
-        total = sum(count for _, count, _ in rows)
-        value, count, place = rows[0]
+            place = self.undecided.get(key, "")
+            return Finding(id=key, status="undecided" if place else "not seen", expected=expected, place=place)
+        total = sum(count for _, count, _ in tally.values())
+        value, count, place = max(tally.values(), key=lambda row: row[1])
         if key in PARTS:
             value, count = self.learned.get(key, value), total
-        is_usual = _plain(value) == _plain(expected if is_setting else True)
+        is_usual = _plain(value) == _plain(self.base.get(key, True))
         status = "mixed" if count < total else "confirmed" if is_usual else "refuted"
-        shown = value if is_setting else None
+        shown = value if key in self.base else None
         return Finding(id=key, status=status, seen=f"{count} of {total}", value=shown, expected=expected, place=place)
 
     def unlisted(self) -> list[Unlisted]:
         """Return the events of unknown kinds, and the differences that no setting explains."""
         rows = [
-            ("event", ".".join(part if is_word(part) else "…" for part in event.kind.split(".")), event.place)
+            ("event", ".".join(part if is_word(part) else "…" for part in (event.resource, event.action)), event.place)
             for event in self.sample.events
-            if event.kind not in EVENT_KINDS
+            if f"{event.resource}.{event.action}" not in EVENT_KINDS
         ]
-        for step, paths, _ in self.differences:
-            path = re.sub(r"/\d+(?=/|$)", "", shown_path(step, paths[0]))
+        for step, attempt in self.differences:
+            path = re.sub(r"/\d+(?=/|$)", "", min(attempt.differences))
             rows.append(("difference", f"{step.name or 'event'} {path}", step.place))
         counts = Counter(row[:2] for row in rows)
-        places = {(kind, name): visible(place, 120) for kind, name, place in reversed(rows)}
+        places = {(kind, name): place for kind, name, place in reversed(rows)}
         return [
             Unlisted(kind=kind, name=name, count=count, place=places[kind, name])
             for (kind, name), count in counts.most_common(_MAX_UNLISTED)
@@ -396,9 +365,7 @@ def learn(
             send_reads(paths, user_id)
         items: Iterable[Item] = exchanges(responses, reading)
     else:
-        files = [Path(path) for path in given_paths(paths, "learn")]
-        check_names(names or {}, "learn")
-        items = read_traffic(files, names or {}, reading)
+        items = read_traffic(given_files(paths, names or {}, "learn"), names or {}, reading)
     replay = Replay(sample_of(items, reading), settings("documented"))
     replay.run()
     return Learned(replay.findings(), replay.unlisted(), reading.counts, [*reading.notes(), *replay.notes()])
@@ -408,32 +375,5 @@ def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
     """Return the sample of traffic to replay. Unexpected items are noted."""
     sample = Sample()
     for item in items:
-        try:
-            sample.add(item)
-        except MALFORMED as error:
-            reading.skip(f"not as expected ({type(error).__name__})", visible(item.place, 120))
+        reading.read(item.place, sample.add, item)
     return sample
-
-
-def check_names(names: Mapping[str, str], of: str) -> None:
-    """Raise UsageError if a name is mapped from an unknown meaning."""
-    for name in names:
-        if name not in NAMES:
-            problem = Problem(visible(f"names.{name}", 60), "unknown", f"is not one of {', '.join(NAMES)}")
-            raise UsageError([problem], of=of)
-
-
-def given_paths(paths: object, of: str) -> list[str | os.PathLike[str]]:
-    """Return one path or several paths as a list.
-
-    Raises:
-        UsageError: The argument is not a path or a list of paths, or the list is empty.
-    """
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    if isinstance(several, Iterable) and not isinstance(several, bytes | bytearray):
-        given = list(several)
-        if not given:
-            raise UsageError([Problem("paths", "unknown", "is required: at least one file")], of=of)
-        if all(isinstance(path, str | os.PathLike) for path in given):
-            return given
-    raise UsageError([Problem("paths", "type", "must be a path or a list of paths")], of=of)

@@ -15,6 +15,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.calls.pace import Clock
@@ -182,9 +184,7 @@ class Life:
     def point(self, process: Process, name: str) -> None:
         """Kill the process at this crash point, if a decision says so."""
         process.check()
-        label = f"crash {LABEL.get()} {name}"
-        self._ordinals[label] += 1
-        if self._decide(f"{label} {self._ordinals[label]}", 2, 0.04):
+        if self._decide(self._numbered(f"crash {LABEL.get()} {name}"), 2, 0.04):
             self._kill(process, name)
             raise ProcessKilled
 
@@ -206,32 +206,25 @@ class Life:
         """Return the answer to a call of the application, or the fault that replaces the answer."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
-        self._ordinals[name] += 1
-        number = self._decide(f"call {name} {self._ordinals[name]}", len(FAULTS), 0.12)
-        fault = FAULTS[number]
+        fault = FAULTS[self._decide(self._numbered(f"call {name}"), len(FAULTS), 0.12)]
         self.counts[f"calls {fault}" if fault else "calls"] += 1
         await pause(_ROUND_TRIP)
         process.check()
         timeout = min(outgoing.deadline - self.now, 3_600.0)
-        carried_out = None
+        answer: HttpResponse | Broken = Broken("the connection was lost while waiting for the answer", left=True)
         if fault in ("", "lost after it was carried out", "cut", "answered too late"):
-            carried_out = self._carry_out(outgoing, send)
-        self.add_line(
-            "call",
-            f"{name}{what(outgoing.body or b'')}: {fault or f'answered {carried_out.status if carried_out else 0}'}",
-        )
+            response = self._carry_out(outgoing, send)
+            answer = answer if fault.startswith("lost") else response
+        shown = fault or f"answered {getattr(answer, 'status', 0)}"
+        self.add_line("call", f"{name}{what(outgoing.body or b'')}: {shown}")
         if fault == "carried out too late":
             self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
-        lost = Broken("the connection was lost while waiting for the answer", left=True)
-        answer = carried_out or lost
-        if fault in ("answered too late", "carried out too late"):
+        if fault.endswith("too late"):
             await pause(timeout)
             answer = Broken("no answer in time", left=True, timeout=True)
-        elif fault == "lost after it was carried out":
-            answer = lost
         elif fault == "cut" and isinstance(answer, HttpResponse):
             broken = Broken("the connection ended before the end of the answer", left=True)
-            answer = HttpResponse(outgoing, answer.status, answer.headers, answer.body[: len(answer.body) // 2], broken)
+            answer = attrs.evolve(answer, body=answer.body[: len(answer.body) // 2], broken=broken)
         elif fault == "not connected":
             answer = Broken("no connection: Connection refused", left=False)
         elif fault.startswith("answered "):
@@ -264,6 +257,11 @@ class Life:
     def _at(self, when: float, action: Callable[[], object]) -> None:
         heapq.heappush(self._agenda, (when, next(self._count), action))
 
+    def _numbered(self, name: str) -> str:
+        """Return a name with the number of its use."""
+        self._ordinals[name] += 1
+        return f"{name} {self._ordinals[name]}"
+
     def _decide(self, name: str, options: int, probability: float) -> int:
         """Choose a fault, or 0 for none. At most `MAX_FAULTS` of a kind occur, and none once faults have ended."""
         kind = name.partition(" ")[0]
@@ -276,10 +274,10 @@ class Life:
     def _boot(self) -> None:
         if self._process is not None and not self._process.dead:
             return
-        number = 0 if self._process is None else self._process.number + 1
+        is_restart = self._process is not None
         loop = VirtualLoop(lambda: self.now, self._choose_ready, self._failed_task)  # type: ignore[abstract]
-        process = self._process = Process(number, loop)
-        if number:
+        process = self._process = Process(loop)
+        if is_restart:
             self.add_line("start", "the application starts again")
 
         def start() -> None:
@@ -360,10 +358,8 @@ class Life:
             self._at(self.now + _RESTART, self._boot)
 
     def _choose_ready(self, count: int) -> int:
-        self._ordinals["order"] += 1
-        if self.calm:
-            return 0
-        return self.decisions.choose(f"order {self._ordinals['order']}", min(count, 8), 0.15)
+        name = self._numbered("order")
+        return 0 if self.calm else self.decisions.choose(name, min(count, 8), 0.15)
 
     def _failed_task(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -375,9 +371,7 @@ class Life:
         process = self._process
         if not label or process is None or self.calm:
             return
-        self._ordinals[f"await {label}"] += 1
-        name = f"crash {label} await {self._ordinals[f'await {label}']}"
-        if self._decide(name, 2, 0.006):
+        if self._decide(self._numbered(f"crash {label} await"), 2, 0.006):
             token = LABEL.set(label)
             self._kill(process, "at an await")
             LABEL.reset(token)

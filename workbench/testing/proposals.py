@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from workbench.base.schema.walk import get_path
-from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Behavior
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.service.interface.table import OPERATIONS
-from workbench.testing.facts import VERSION, declared, is_name, is_word, values_of
+from workbench.testing.facts import VERSION, is_word
 from workbench.testing.twin import Attempt, Step
 
 Values = Iterator[Any]
@@ -17,40 +17,33 @@ _NOT_PROPOSED = frozenset({"card_locked", "card_canceled", "card_not_activated",
 _CURRENCY = re.compile("[A-Z]{3}|[a-z]{3}")
 PARTS = frozenset(
     {
-        "account_currency", "account_defaults", "currency", "error_bodies", "extra_members", "null_values",
-        "status_links", "success_codes",
+        "account_currency", "account_defaults", "currency", "error_bodies", "null_values", "status_links",
+        "success_codes",
     }
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
-_REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
-"""Settings that rehearse a change, with words of the sandbox instead of the service; they are never learned."""
+_NOT_LEARNED = frozenset({"extra_members", "status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
+"""Settings about members that are not compared, and rehearsals of a change with words of the sandbox."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
     """Return the values that a step suggests for a setting, other than the current value."""
-    row = BEHAVIORS.get(name)
-    if row is None or not row.settable or name in _REHEARSED:
+    if name in _NOT_LEARNED:
         return []
-    values = [*_BY_SETTING.get(name, _recorded)(step, attempt, current)]
-    values += [] if name in PARTS else _listed(row, str(step.status))
-    return _different([value for value in values if row.accepts(value)], current)
+    values = _BY_SETTING.get(name, _recorded)(step, attempt, current)
+    listed = [] if name in PARTS else alternatives(name, current, str(step.status))
+    return _different([*filter(BEHAVIORS[name].accepts, (*values, *listed))], current)
 
 
-def alternatives(name: str, current: object) -> list[Any]:
+def alternatives(name: str, current: object, status: str = "422") -> list[Any]:
     """Return other values of a setting. A step that shows the setting must differ under these values."""
-    row = BEHAVIORS.get(name)
-    if row is None or not row.settable:
-        return []
-    return _different([*_listed(row, "422"), *(["400"] if STATUS in row.others else [])], current)
+    row = BEHAVIORS[name]
+    values = [status if value == STATUS else value for value in (row.documented, row.observed, *row.others)]
+    return _different([value for value in values if value != ANY], current)
 
 
 def _different(values: list[Any], current: object) -> list[Any]:
     return [value for i, value in enumerate(values) if value not in (current, *values[:i])]
-
-
-def _listed(row: Behavior, status: str) -> list[Any]:
-    values = (row.documented, row.observed, *row.others)
-    return [status if value == STATUS else value for value in values if value != ANY]
 
 
 def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
@@ -82,77 +75,16 @@ def _success(step: Step, attempt: Attempt, current: Any) -> Values:
         yield rest if step.status == OPERATIONS[step.name].success else {**rest, step.name: step.status}
 
 
-def _kind_of(fact: object) -> Any:
-    """Return a fictitious value of the same JSON type, other than null."""
-    if fact == "object":
-        return {}
-    if isinstance(fact, str):
-        return [] if fact.startswith("list of") else "text"
-    return False if isinstance(fact, bool) else 0
-
-
 def _error(step: Step, attempt: Attempt, current: Any) -> Values:
-    changes = {}
-    for path in attempt.differences:
-        top, _, name = path.partition("/")
-        fact = attempt.recorded.get(path)
-        if top == "error" and "/" not in name and fact is not None and name != "statusCode" and _is_open(step, name, 1):
-            changes[name] = fact if is_word(fact) else _kind_of(fact)
-    if changes:
-        status = str(step.status)
-        yield {**current, status: {**current.get(status, {}), **changes}}
-
-
-def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
-    """Propose members that the interface document does not name."""
-    known = declared()
-    places: dict[str, dict[str, Any]] = {name: dict(members) for name, members in current.items()}
-    changed = False
-    for path in attempt.differences:
-        above, _, name = path.rpartition("/")
-        place = _place(step, above)
-        if path in attempt.shown or not place or name in known:
-            continue
-        if attempt.recorded[path] is None:
-            continue  # TOML cannot express null
-        if above in attempt.shown and _is_open(step, name, 1):
-            places.setdefault(place, {})[name] = _kind_of(attempt.recorded[path])
-            changed = True
-    if changed:
-        yield places
-
-
-def _place(step: Step, path: str) -> str:
-    """Return the place of an object in an answer or event, in the form that `extra_members` uses."""
-    parts = [part for part in path.split("/") if not part.isdecimal()]
-    if parts[0] == "answer":
-        return "/".join([step.name, *parts[1:]]) if step.name in OPERATIONS else ""
-    number = parts[0].removeprefix("event ")
-    if not step.events or not number.isdecimal() or int(number) >= len(step.events) or parts[1:2] != ["body"]:
-        return ""
-    event = step.events[int(number)]
-    return "/".join([f"{event.get('resource')}.{event.get('action')}", *parts[2:]])
-
-
-def shown_path(step: Step, path: str) -> str:
-    """Return the path of a fact. Member names that may be private are hidden."""
-    parts = path.split("/")
-    return "/".join(part if _is_open(step, part, number) else "…" for number, part in enumerate(parts))
-
-
-def _is_open(step: Step, part: str, number: int) -> bool:
-    if not number or (part.isdecimal() and len(part) < 6):
-        return True
-    x, values = step.exchange, list[Any](step.events or ())[:2]
-    if x is not None:
-        values += [x.body, x.answer, x.query, x.path_members, x.path.split("/")]
-    return is_name(part, values_of(values))
+    status, fact = str(step.status), attempt.recorded.get("error/error")
+    if isinstance(fact, str):
+        yield {**current, status: {**current.get(status, {}), "error": fact}}
 
 
 def _nulls(step: Step, attempt: Attempt, current: Any) -> Values:
     paths = [path for path in attempt.differences if attempt.recorded.get(path, 0) is None]
     names = {path.rpartition("/")[2] for path in paths} - set(current)
-    if names and names <= declared():
+    if names:
         yield (*current, *sorted(names))
 
 
@@ -168,7 +100,6 @@ _BY_SETTING: Mapping[str, Proposal] = {
     "status_links": _toggled("applicationStatus"),
     "success_codes": _success,
     "error_bodies": _error,
-    "extra_members": _extra,
     "null_values": _nulls,
     "account_defaults": _defaults,
 }

@@ -7,6 +7,13 @@ from workbench.base.errors import ApiError, BadRequest, NoAnswer, UnexpectedAnsw
 from workbench.client.calls.client import Client
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
+_PAGES: tuple[dict[str, Any], ...] = (
+    {"limit": 10},
+    {"limit": 1},
+    {"limit": 1, "offset": 1},
+    {"type": "earned", "limit": 10},
+    {"type": "redeemed", "limit": 10},
+)
 
 
 def send_reads(api: Client, user_id: str | None) -> None:
@@ -22,9 +29,7 @@ def send_reads(api: Client, user_id: str | None) -> None:
         api.list_contracts()
     queries: list[dict[str, Any]] = [{"user_id": NOBODY, "limit": 1}]
     if user_id is not None:
-        pages: tuple[dict[str, Any], ...] = ({"limit": 10}, {"limit": 1}, {"limit": 1, "offset": 1})
-        types = tuple({"type": name, "limit": 10} for name in ("earned", "redeemed"))
-        queries += [{"user_id": user_id, **query} for query in (*pages, *types)]
+        queries += [{"user_id": user_id, **query} for query in _PAGES]
     for query in queries:
         with suppress(ApiError, NoAnswer, UnexpectedAnswer):
             api.list_rewards_activity(**query)

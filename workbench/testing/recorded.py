@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import sqlite3
 from collections import Counter
@@ -19,12 +20,12 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 import orjson
 
-from workbench.base.errors import UnusableFile, visible
+from workbench.base.errors import Problem, UnusableFile, UsageError, visible
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import get_path
 from workbench.base.system.database import as_uri
@@ -34,6 +35,8 @@ from workbench.testing.facts import seconds_of
 
 Json = Any
 """A JSON value."""
+Values = Iterator[tuple[str, Any]]
+"""Values of a file, each after its place."""
 SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
 """Operations by name: documented and assumed ones."""
 CHUNK = 1 << 20
@@ -56,7 +59,8 @@ _ACCESS = re.compile(r'(?:\[([^]]{1,40})] )?"([A-Z]{3,7} \S{1,4000})(?: HTTP/[0-
 _CURL_CALL = re.compile(r"^> (?=[A-Z]+ \S+ HTTP/)", re.MULTILINE)
 _CURL_HEADER = re.compile(r"^([<>]) ([^:\n]+): (.*)$", re.MULTILINE)
 _CURL_STATUS = re.compile(r"^< HTTP/[0-9.]+ (\d{3})", re.MULTILINE)
-_UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+"""Python errors raised if a recorded value has an unexpected structure."""
 
 
 @attrs.define
@@ -71,6 +75,13 @@ class Reading:
     def skip(self, reason: str, place: str) -> None:
         """Count an item that is skipped, by reason."""
         self.skipped.setdefault(reason, [0, place])[0] += 1
+
+    def read(self, place: str, function: Callable[..., Any], *arguments: object) -> Any:
+        """Return the result of a function. If a value has an unexpected structure, the item is skipped."""
+        try:
+            return function(*arguments)
+        except MALFORMED as error:
+            self.skip(f"not as expected ({type(error).__name__})", place)
 
     def notes(self) -> list[str]:
         """Return a line for each reason."""
@@ -142,9 +153,25 @@ class Delivery:
         return _object(self.body.get("spend"))
 
     @property
-    def kind(self) -> str:
-        """Kind of the event, such as "card.updated"."""
-        return f"{self.event.get('resource')}.{self.event.get('action')}"
+    def cents(self) -> int | None:
+        """Amount of the event's spend in cents; None if the event has none."""
+        amount = self.spend.get("amount")
+        return amount if isinstance(amount, int) else None
+
+    @property
+    def resource(self) -> str:
+        """Kind of the event's record, such as "card"."""
+        return str(self.event.get("resource"))
+
+    @property
+    def action(self) -> str:
+        """What happened to the event's record, such as "updated"."""
+        return str(self.event.get("action"))
+
+    @property
+    def is_settlement(self) -> bool:
+        """Whether the event shows a settlement."""
+        return self.action == "completed" and (self.cents or 0) > 0
 
     @property
     def content(self) -> bytes:
@@ -164,15 +191,11 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
     """
     meanings = {name: names.get(name, name) for name in NAMES}
     for folder_or_file in paths:
-        parts = [folder_or_file]
+        parts, count = [folder_or_file], 0
         if folder_or_file.is_dir():
-            parts = sorted(
-                path for path in folder_or_file.rglob("*") if path.is_file() and not path.name.startswith(".")
-            )
-        before, count = len(reading.skipped), 0
+            parts = sorted(path for path in folder_or_file.rglob("[!.]*") if path.is_file() and path.suffix != ".toml")
+        before = len(reading.skipped)
         for path in parts:
-            if folder_or_file.is_dir() and path.suffix == ".toml":
-                continue
             for item in _read_file(path, meanings, reading):
                 count += 1
                 reading.counts["exchanges" if isinstance(item, Exchange) else "events"] += 1
@@ -181,6 +204,23 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
         if not count:
             reasons = "; ".join(reading.notes()[before:]) or HINT
             raise _unusable(folder_or_file, f"holds no exchange of a request and an answer, and no event; {reasons}")
+
+
+def given_files(paths: object, names: Mapping[str, str], of: str) -> list[Path]:
+    """Return one path or several paths as a list.
+
+    Raises:
+        UsageError: No path is given, or a name is mapped from an unknown meaning.
+    """
+    unknown = [visible(f"names.{name}", 60) for name in names if name not in NAMES]
+    problems = [Problem(name, "unknown", f"is not one of {', '.join(NAMES)}") for name in unknown]
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    given = list(several) if isinstance(several, Iterable) else []
+    if not given or not all(isinstance(path, str | os.PathLike) for path in given):
+        problems.append(Problem("paths", "type", "must be a path, or a list of at least one file or folder"))
+    if problems:
+        raise UsageError(problems, of=of)
+    return [Path(path) for path in given]
 
 
 def _unusable(path: Path, problem: str) -> UnusableFile:
@@ -197,7 +237,8 @@ def _read_file(path: Path, names: Mapping[str, str], reading: Reading) -> Iterat
             with gzip.open(raw) if packed else raw as file:
                 head = file.read(4096)
                 file.seek(0)
-                for item in _items(path, head, file, names, reading):  # type: ignore[arg-type]
+                for place, raw in _values(path, head, file, reading):  # type: ignore[arg-type]
+                    item = reading.read(place, _item, raw, place, names, reading)
                     if item is not None:
                         yield item
                     if packed and file.tell() > MAX_UNPACKED:
@@ -207,35 +248,44 @@ def _read_file(path: Path, names: Mapping[str, str], reading: Reading) -> Iterat
         raise _unusable(path, f"cannot be read ({problem})") from None
 
 
-def _items(
-    path: Path, head: bytes, file: BinaryIO, names: Mapping[str, str], reading: Reading
-) -> Iterator[Item | None]:
-    """Return the items of a file. The first bytes of the file select the format."""
-    start = head.removeprefix(b"\xef\xbb\xbf")
+def _values(path: Path, head: bytes, file: BinaryIO, reading: Reading) -> Values:
+    """Return the values of a file, each after its place. The first bytes of the file select the format."""
+    start, name = head.removeprefix(b"\xef\xbb\xbf"), visible(path.name, 100)
     if start.startswith(b"SQLite format 3\0"):
-        return _database(path, reading)
+        return _database(path, name)
     if _HAR.match(start):
-        return (_kept(_har_entry, raw, place, reading) for raw, place in _har_entries(file, path, reading))
+        return _har_entries(file, name, reading)
     if re.search(rb"^[*<>] ", head, re.MULTILINE) and b" HTTP/" in head:
-        return _curl(file, path, reading)
+        return _curl(file, name, reading)
     if path.name.lower().removesuffix(".gz").endswith(".csv"):
-        return _rows(file, path, names, reading)
-    return _lines(file, path, names, reading)
+        return _rows(file, name, reading)
+    return _lines(file, name, reading)
 
 
-def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: object) -> Item | None:
-    """Return the result of reading a value. A value with an unexpected structure is skipped."""
-    try:
-        return read(raw, place, reading, *more)
-    except _UNUSABLE as error:
-        reading.skip(f"not as expected ({type(error).__name__})", visible(place, 120))
-        return None
+def _item(raw: dict[str, Any], place: str, names: Mapping[str, str], reading: Reading) -> Item | None:
+    """Return the exchange or event of a HAR entry, a journal's row, a bare event, or a log's members."""
+    if isinstance(raw.get("request"), dict) and "response" in raw:
+        return item_of(_har_members(raw, place, reading), place, reading)
+    if "journaled" in raw:
+        return item_of(_journaled(raw), place, reading)
+    found = {meaning: _member(raw, name, raw.get(meaning)) for meaning, name in names.items()}
+    members = {meaning: value for meaning, value in found.items() if value is not None}
+    if match := _REQUEST.match(str(members.get("request"))):
+        members["method"], members["url"] = match.groups()
+    if {"resource", "action", "body"} <= raw.keys():
+        members = {"body": raw, "time": members.get("time")}
+    return item_of(members, place, reading)
+
+
+def _member(raw: Mapping[str, Any], path: str, default: object) -> Any:
+    """Return a member by its name or dotted path."""
+    return raw[path] if path in raw else get_path(raw, path) if "." in path else default
 
 
 # HAR
 
 
-def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple[Any, str]]:
+def _har_entries(file: BinaryIO, name: str, reading: Reading) -> Values:
     """Yield the entries of a HAR file, parsed one by one, until an entry is truncated or not JSON."""
     text, data, start = io.TextIOWrapper(file, "utf-8-sig", "replace"), "", None
     try:
@@ -244,7 +294,7 @@ def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple
             data += more
             start = _ENTRIES.search(data)
             if start is None and (not more or len(data) > MAX_ENTRY):
-                raise _unusable(path, "has no log.entries: not a HAR file")
+                raise UnusableFile(f"{name}: has no log.entries: not a HAR file")
         end, number = start.end(), 1
         while data[end : end + 1] != "]":
             try:
@@ -252,11 +302,11 @@ def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple
             except (ValueError, RecursionError):
                 more = text.read(max(CHUNK, len(data) - end))
                 if not more or len(data) - end > MAX_ENTRY:
-                    reading.skip("an entry is cut off, not JSON or too large", visible(f"{path.name}:{number}", 120))
+                    reading.skip("an entry is cut off, not JSON or too large", f"{name}:{number}")
                     return
                 data, end = _BETWEEN.sub("", data[end:] + more, count=1), 0
                 continue
-            yield entry, f"{path.name}:{number}"
+            yield f"{name}:{number}", entry
             number += 1
             end = _BETWEEN.match(data, end).end()  # type: ignore[union-attr]
     finally:
@@ -271,13 +321,13 @@ def _headers(raw: object) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in pairs}
 
 
-def _har_entry(entry: Json, place: str, reading: Reading) -> Item | None:
+def _har_members(entry: Json, place: str, reading: Reading) -> dict[str, Any]:
     request, response = entry["request"], entry.get("response") or {}
     content = response.get("content") or {}
     text = content.get("text") or ""
     if not text and (content.get("size") or 0) > 0 and content.get("size") != -1:
-        reading.skip("the body of an answer was not kept (the exchange is read without it)", visible(place, 120))
-    members = {
+        reading.skip("the body of an answer was not kept (the exchange is read without it)", place)
+    return {
         "method": request["method"],
         "url": request["url"],
         "status": response.get("status") or 0,
@@ -287,7 +337,6 @@ def _har_entry(entry: Json, place: str, reading: Reading) -> Item | None:
         "response_headers": response.get("headers"),
         "response_body": base64.b64decode(text) if content.get("encoding") == "base64" else text,
     }
-    return item_of(members, place, reading)
 
 
 # exchanges
@@ -301,7 +350,7 @@ def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | 
     event = _json(_bytes(event)) if isinstance(event, str | bytes) else event
     if isinstance(event, dict) and {"resource", "action"} <= event.keys():
         return Delivery(place, _headers(members.get("headers")), event, seconds_of(members.get("time")))
-    reading.skip(f"neither an exchange nor an event; {HINT}", visible(place, 120))
+    reading.skip(f"neither an exchange nor an event; {HINT}", place)
     return None
 
 
@@ -310,7 +359,7 @@ def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Excha
     method, url, status = members["method"], members["url"], str(members["status"])
     number = int(status) if status.isascii() and status.isdecimal() else 0
     if not 100 <= number < 1000:
-        reading.skip("no answer", visible(place, 120))
+        reading.skip("no answer", place)
         return None
     host = urlsplit(url).netloc if "://" in url else ""
     target, _, query = url.partition("?")
@@ -319,7 +368,7 @@ def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Excha
     if operation is not None:
         reading.hosts.add(host)
     if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
-        reading.skip("of another host, or outside of the interface", visible(place, 120))
+        reading.skip("of another host, or outside of the interface", place)
         return None
     headers, sent = _headers(members.get("response_headers")), _bytes(members.get("request_body"))
     received = _bytes(members.get("response_body"))
@@ -356,15 +405,10 @@ def _bytes(body: object) -> bytes:
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
 
 
-_BY_FIRST: dict[tuple[str, str], list[Operation[..., Any]]] = {}
-for _row in SERVED.values():
-    _BY_FIRST.setdefault((_row.method, _row.path.split("/")[1]), []).append(_row)
-
-
 def _operation(method: str, path: str) -> tuple[Operation[..., Any] | None, Mapping[str, str]]:
-    for row in _BY_FIRST.get((method, path.split("/", 2)[1]), ()):
-        if (members := row.in_path(path)) is not None:
-            return row, {name: unquote(value) for name, value in members.items()}
+    for row in SERVED.values():
+        if row.method == method and (members := row.in_path(path)) is not None:
+            return row, members
     return None, {}
 
 
@@ -380,116 +424,93 @@ def http_time(text: str) -> float | None:
 # logs
 
 
-def _lines(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item | None]:
-    """Yield the items of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
+def _lines(file: BinaryIO, name: str, reading: Reading) -> Values:
+    """Yield the values of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
     number = 0
     while line := file.readline(MAX_ENTRY + 1):
         number += 1
-        place = f"{path.name}:{number}"
+        place = f"{name}:{number}"
         if len(line) > MAX_ENTRY:
-            reading.skip(f"a line is longer than {MAX_ENTRY:,} bytes", visible(place, 120))
+            reading.skip(f"a line is longer than {MAX_ENTRY:,} bytes", place)
             return
-        if not line.strip():
-            continue
         raw = _json(line)
         if isinstance(raw, dict):
-            yield _kept(_line, raw, place, reading, names)
+            yield place, raw
         elif access := _ACCESS.search(line[:8_192].decode("utf-8", "replace")):
-            method, url = access[2].split(" ", 1)
-            members = {"time": access[1], "method": method, "url": url, "status": access[3]}
-            yield _kept(item_of, members, place, reading)
-        else:
+            yield place, {"time": access[1], "request": access[2], "status": access[3]}
+        elif line.strip():
             cut = line[:1] == b"{" and not line.endswith(b"\n")
-            reading.skip("the last line is cut off" if cut else "a line is not a JSON object", visible(place, 120))
+            reading.skip("the last line is cut off" if cut else "a line is not a JSON object", place)
 
 
-def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item | None]:
-    """Yield the exchanges or deliveries in the rows of a CSV file."""
+def _rows(file: BinaryIO, name: str, reading: Reading) -> Values:
+    """Yield the rows of a CSV file."""
     csv.field_size_limit(MAX_ENTRY)
     text = io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
-    rows = csv.DictReader(text)
     try:
-        for number, row in enumerate(rows, 2):
-            yield _kept(_line, row, f"{path.name}:{number}", reading, names)
+        for number, row in enumerate(csv.DictReader(text), 2):
+            yield f"{name}:{number}", row
     except csv.Error as error:
-        reading.skip(f"not CSV ({error})", visible(path.name, 120))
+        reading.skip(f"not CSV ({error})", name)
     finally:
         text.detach()  # detached, so that the file stays open for its owner
 
 
-def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str, str]) -> Item | None:
-    if isinstance(raw.get("request"), dict) and isinstance(raw.get("response"), dict):
-        return _har_entry(raw, place, reading)
-    members = {meaning: value for meaning, name in names.items() if (value := _member(raw, name)) is not None}
-    if match := _REQUEST.match(str(members.get("request"))):
-        members["method"], members["url"] = match.groups()
-    if {"resource", "action", "body"} <= raw.keys():
-        members = {"body": raw, "time": members.get("time")}
-    return item_of(members, place, reading)
-
-
-def _member(raw: Mapping[str, Any], path: str) -> Any:
-    """Return a member by its name or dotted path; None if the member is missing."""
-    return raw[path] if path in raw else get_path(raw, path) if "." in path else None
-
-
-def _curl(file: BinaryIO, path: Path, reading: Reading) -> Iterator[Item | None]:
+def _curl(file: BinaryIO, name: str, reading: Reading) -> Values:
     """Yield the exchanges in the output of `curl -v`, which does not contain request bodies."""
     text = file.read(MAX_ENTRY).decode("utf-8", "replace").replace("\r", "")
     for number, part in enumerate(_CURL_CALL.split(text)[1:], 1):
-        place, lines = f"{path.name}:{number}", part.splitlines()
-        method, target = lines[0].split(" ")[:2]
-        pairs = [(side, name.lower(), value) for side, name, value in _CURL_HEADER.findall(part)]
-        sent, received = ({name: value for side, name, value in pairs if side == of} for of in "><")
+        place, (request, *lines) = f"{name}:{number}", part.splitlines()
+        method, target = request.split(" ")[:2]
+        sent, received = (
+            {key.lower(): text for side, key, text in _CURL_HEADER.findall(part) if side == of} for of in "><"
+        )
         if method != "GET":
-            reading.skip("curl does not show the body of a request (read without it)", visible(place, 120))
-        body = (line for line in lines[1:] if not line.startswith(("*", "<", ">", "{ [", "} [")))
-        members = {
-            "method": method,
-            "url": f"https://{sent.get('host', '')}{target}",
-            "status": next(iter(_CURL_STATUS.findall(part)), 0),
-            "request_headers": sent,
-            "response_headers": received,
-            "response_body": "\n".join(body),
-        }
-        yield _kept(item_of, members, place, reading)
+            reading.skip("curl does not show the body of a request (read without it)", place)
+        yield (
+            place,
+            {
+                "method": method,
+                "url": f"https://{sent.get('host', '')}{target}",
+                "status": next(iter(_CURL_STATUS.findall(part)), 0),
+                "request_headers": sent,
+                "response_headers": received,
+                "response_body": "\n".join(
+                    line for line in lines if not line.startswith(("*", "<", ">", "{ [", "} ["))
+                ),
+            },
+        )
 
 
 # files of the workbench
 
 
-def _database(path: Path, reading: Reading) -> Iterator[Item | None]:
+def _database(path: Path, name: str) -> Values:
     """Yield the events of an inbox, or the calls of a journal."""
     queries = {
-        "events": (_stored_event, "SELECT body, arrived FROM events"),
-        "calls": (_journaled, "SELECT operation, status, started, request, answer FROM calls ORDER BY number"),
+        "events": "SELECT body, arrived AS time FROM events",
+        "calls": "SELECT operation, status, started AS time, request AS journaled, answer AS response_body "
+        "FROM calls ORDER BY number",
     }
     try:
         with closing(sqlite3.connect(as_uri(path.resolve(), "ro"), uri=True)) as file:
+            file.row_factory = sqlite3.Row
             tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            for table, (read, query) in queries.items():
-                if table in tables:
-                    for number, row in enumerate(file.execute(query), 1):
-                        yield _kept(read, row, f"{path.name}:{number}", reading)
+            for table in queries.keys() & tables:
+                for number, row in enumerate(file.execute(queries[table]), 1):
+                    yield f"{name}:{number}", dict(row)
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise _unusable(path, f"is not an inbox or a journal, or is damaged ({type(error).__name__})") from None
+        raise UnusableFile(f"{name}: is not an inbox or a journal, or is damaged ({type(error).__name__})") from None
 
 
-def _stored_event(row: Json, place: str, reading: Reading) -> Item | None:
-    return item_of(dict(zip(("body", "time"), row, strict=True)), place, reading)
-
-
-def _journaled(row: Json, place: str, reading: Reading) -> Item | None:
-    name, status, started, request, answer = row
-    operation, members = SERVED[name], strict_json.stored(request)
+def _journaled(row: Json) -> dict[str, Any]:
+    """Return the members of a journal's call."""
+    operation, members = SERVED[row["operation"]], strict_json.stored(row["journaled"])
     body = {wire: value for wire, value in members.items() if f"{{{wire}}}" not in operation.path}
-    exchange = {
+    return {
+        **row,
         "method": operation.method,
         "url": PREFIX + operation.target(members, body),
-        "status": status,
-        "time": started,
         "request_headers": {"content-type": "application/json"},
         "request_body": None if operation.in_query else body,
-        "response_body": answer,
     }
-    return item_of(exchange, place, reading)

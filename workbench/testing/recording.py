@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from workbench.base.errors import Problem, UsageError
 from workbench.base.system.files import check_name, write_file
@@ -59,17 +60,21 @@ def lines_of(responses: Iterable[HttpResponse]) -> bytes:
 def exchanges(responses: Iterable[HttpResponse], reading: Reading) -> Iterator[Exchange]:
     """Yield a client's responses as exchanges, without responses that contain withdrawal signatures."""
     for response in responses:
-        members = {
-            "method": response.request.operation.method,
-            "url": PREFIX + response.request.target,
-            "status": response.status,
-            "time": datetime.now(UTC).isoformat(),
-            "request_headers": {"content-type": "application/json"},
-            "request_body": response.request.body,
-            "response_headers": response.headers,
-            "response_body": response.body,
-        }
-        item = item_of(members, response.operation, reading)
-        if isinstance(item, Exchange) and response.operation in SCRIPTED:
+        if response.operation in SCRIPTED and (item := exchange_of(response, reading)) is not None:
             reading.counts["exchanges"] += 1
             yield item
+
+
+def exchange_of(response: HttpResponse, reading: Reading) -> Any:
+    """Return a client's response as an exchange; None if it has no status."""
+    members = {
+        "method": response.request.operation.method,
+        "url": PREFIX + response.request.target,
+        "status": response.status,
+        "time": datetime.now(UTC).isoformat(),
+        "request_headers": {"content-type": "application/json"},
+        "request_body": response.request.body,
+        "response_headers": response.headers,
+        "response_body": response.body,
+    }
+    return item_of(members, response.operation, reading)

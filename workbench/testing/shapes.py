@@ -7,7 +7,7 @@ numbers, keys and unknown members are replaced by letters and digits that are de
 import hmac
 import ipaddress
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -20,10 +20,10 @@ from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import MOMENT, VERSION, declared, is_name, numbers, values_of, words
-from workbench.testing.recorded import Delivery, Exchange, Item
+from workbench.testing.facts import MOMENT, VERSION, declared, numbers, words
+from workbench.testing.recorded import SERVED, Delivery, Exchange, Item
 
-_TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
+TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CODE = re.compile(r"[A-Z]{2,3}")
 _PLAIN = frozenset(
@@ -37,17 +37,15 @@ _PLAIN = frozenset(
 _CODES = frozenset(
     {"currency", "localCurrency", "country", "countryCode", "countryOfIssue", "merchantCountry", "region"}
 )
-_HEADERS = {
-    "content-type": re.compile(r"(application/json|text/plain|text/html)(; ?charset=(utf|UTF)-8)?"),
-    "date": re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [0-9:]{8} GMT"),
-    "retry-after": re.compile(r"\d{1,6}"),
-    "x-ratelimit-limit": re.compile(r"\d{1,7}"),
-    "idempotency-cached": re.compile("true|false"),
-}
-"""Retained headers, with their allowed values."""
+_HEADERS = frozenset({"content-type", "date", "retry-after", "x-ratelimit-limit", "idempotency-cached"})
+_OPEN_HEADER = re.compile(
+    r"(application/json|text/plain|text/html)(; ?charset=(utf|UTF)-8)?|"
+    r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [0-9:]{8} GMT|\d{1,7}|true|false"
+)
+"""Values of the retained headers."""
 _SECRET_HEADERS = frozenset({"api-key", "authorization", "idempotency-key", "signature", "secondary-signature"})
 _KNOWN = frozenset(
-    {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
+    {"bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for", "get", "post", "patch", "put", "delete"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _REMEMBERED = 50_000  # maximum number of tokens to remember
@@ -56,10 +54,10 @@ _MAX_IDS = 200_000  # maximum number of ids that are kept so that reads can be r
 
 @cache
 def _spoken() -> frozenset[str]:
-    """Return the words in documented messages, in lower case."""
-    messages = " ".join(failure.message for row in OPERATIONS.values() for failure in row.failures)
-    names = {name.lower() for name in declared()}
-    return frozenset({*(word.lower() for word in _TOKEN.findall(messages)), *_KNOWN, *names})
+    """Return the words in documented messages, names and paths, in lower case."""
+    texts = [failure.message for row in OPERATIONS.values() for failure in row.failures]
+    texts += [*declared(), *(row.path for row in SERVED.values())]
+    return frozenset({*(word.lower() for text in texts for word in TOKEN.findall(text)), *_KNOWN})
 
 
 class Shapes:
@@ -73,30 +71,22 @@ class Shapes:
     def __init__(self, key: bytes, *, keeps_ids: bool = False) -> None:
         self._key, self._keeps_ids = key, keeps_ids
         self.ids: dict[str, str] = {}  # replacement ids, by original id
-        self._values: Collection[str] = ()
         self._token = lru_cache(_REMEMBERED)(self._replaced)
 
     def line(self, item: Item) -> bytes:
         """Return an exchange or event with replaced values, as a line of JSON."""
         time = None if item.at is None else datetime.fromtimestamp(item.at, UTC).isoformat()
         if isinstance(item, Delivery):
-            self._values = values_of(item.event)
             parts: dict[str, Any] = {"headers": self.headers(item.headers), "body": self.value(item.event)}
         else:
-            self._values = values_of([item.body, item.answer, item.query])
             parts = self._exchange(item)
         return orjson.dumps({"time": time, **parts}) + b"\n"
 
     def _exchange(self, x: Exchange) -> dict[str, Any]:
-        members = {name: self.text(value) for name, value in x.path_members.items()}
-        if x.operation is not None:
-            path = re.sub(r"\{(\w+)\}", lambda match: members[match[1]], x.operation.path)
-        else:
-            path = self.text(x.path)
-        query = "&".join(f"{self.name(name)}={self.text(value, name)}" for name, value in x.query)
+        query = "&".join(f"{self.text(name)}={self.text(value, name)}" for name, value in x.query)
         return {
-            "method": x.method if x.method in {"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD"} else "OTHER",
-            "url": f"{PREFIX}{path}{'?' if query else ''}{query}",
+            "method": self.text(x.method),
+            "url": f"{PREFIX}{self.text(x.path)}{'?' if query else ''}{query}",
             "status": x.status,
             "request_headers": self.headers(x.sent_headers),
             "request_body": self._body(x.body, x.sent),
@@ -111,19 +101,13 @@ class Shapes:
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that a replay needs."""
-        kept = {
-            name: headers[name] for name, form in _HEADERS.items() if name in headers and form.fullmatch(headers[name])
-        }
+        kept = {name: value for name, value in headers.items() if name in _HEADERS and _OPEN_HEADER.fullmatch(value)}
         return kept | {name: self.text(value) for name, value in headers.items() if name in _SECRET_HEADERS}
-
-    def name(self, name: str) -> str:
-        """Return a member's name. A name that may be a value is replaced."""
-        return name if is_name(name, self._values) else self.text(name)
 
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value of the same shape."""
         if isinstance(value, Mapping):
-            return {self.name(key): self.value(item, key) for key, item in value.items()}
+            return {self.text(key): self.value(item, key) for key, item in value.items()}
         if isinstance(value, list):
             return [self.value(item, name) for item in value]
         if isinstance(value, str):
@@ -148,36 +132,29 @@ class Shapes:
         if ("." in text or ":" in text) and (address := _ip(text)) is not None:
             last = self._drawn(text)[0]
             return f"192.0.2.{last}" if address.version == 4 else f"2001:db8::{last:x}"
-        return _TOKEN.sub(lambda match: self._token(match[0]), text)
+        return TOKEN.sub(lambda match: self._token(match[0]), text)
 
     def _drawn(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
-
-    def _known(self, text: str, new: str) -> str:
-        if len(self.ids) < _MAX_IDS:
-            self.ids[text] = new
-        return new
 
     def _replaced(self, text: str) -> str:
         if text.lower() in words() or text.lower() in _spoken() or (self._keeps_ids and UUID.fullmatch(text)):
             return text
         drawn = self._drawn(text.lower())
-        if UUID.fullmatch(text):
-            new = drawn.hex()
-            new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
-            return self._known(text.lower(), new)
         family = family_of_address(text) if 30 < len(text) < 66 else None
-        if family is not None:
-            if family is Family.EVM:
-                new = "0x" + drawn[:20].hex()
-                new = new if text.lower() == text else eip55(new)
-            else:
-                new = base58_encode(drawn) if family is Family.SOLANA else strkey_encode(text[0], drawn)
-            return self._known(text, new)
-        if re.fullmatch(r"0x[0-9a-fA-F]+", text):
-            return "0x" + (drawn.hex() * (len(text) // 64 + 1))[: len(text) - 2]
-        stream = (drawn * (len(text) // len(drawn) + 1))[: len(text)]
-        return _alike_text(stream, text)
+        if UUID.fullmatch(text):
+            new, text = drawn.hex(), text.lower()
+            new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
+        elif family is Family.EVM:
+            new = "0x" + drawn[:20].hex()
+            new = new if text.lower() == text else eip55(new)
+        elif family is not None:
+            new = base58_encode(drawn) if family is Family.SOLANA else strkey_encode(text[0], drawn)
+        else:
+            return _alike_text(drawn * (len(text) // len(drawn) + 1), text)
+        if len(self.ids) < _MAX_IDS:
+            self.ids[text] = new
+        return new
 
 
 def _alike(character: str, byte: int, place: int) -> str:

@@ -21,10 +21,9 @@ from workbench.sandbox.store import Store
 from workbench.service.interface.table import INVALID_ACCOUNT
 from workbench.service.interface.vocabulary import Role
 from workbench.testing.facts import Facts, Reader, differing
+from workbench.testing.recorded import MALFORMED
 
 TENANT = {"name": "recorded", "team": "individual", "management": "self", "corporate_cards": True}
-MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
-"""Python errors raised if a service's answer has another form than adoption expects."""
 Change = Callable[["Twin"], object]
 """Another state in which a call may have found the service."""
 Run = Callable[["Twin"], Any]
@@ -83,12 +82,13 @@ class Step:
 class Attempt:
     """The twin's answer to a step, and its differences from the recorded answer."""
 
-    response: Response | None
-    events: list[dict[str, Any]]
-    touched: Collection[str]
+    state: Change | None  # another state in which the step found the twin
+    changes: Mapping[str, Any]  # changed settings
+    touched: Collection[str]  # settings that were read
     shown: Facts
     recorded: Facts
-    differences: frozenset[str]
+    differences: Collection[str]
+    emitted: int = 0  # number of events
 
 
 class _Undone(Exception):
@@ -99,76 +99,74 @@ class Twin:
     """A sandbox without a world, whose state follows recorded traffic.
 
     Args:
-        settings: The value of each behavior.
+        settings: The value of each behavior, which the owner may change.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any]) -> None:
         store = Store()
         origin = {"seed": 1, "environment": "sandbox", "behavior": "documented", "start": 0, "world": 1}
         with store:
             for name, value in {"made": origin, "clock": 0, "next_due": NEVER}.items():
                 store.put("meta", name, value)
-        self.engine = Engine(store, settings, {}, (), ())
+        self.settings, self.engine = settings, Engine(store, settings, {}, (), ())
         self.store, self.environment = store, self.engine.environment
         self.environment.seeds = self.seeds = _Seeds(1)
         self.ids: set[str] = set()
-        # signatures in the recording (True) and of the twin (False)
-        self.signatures: dict[bool, set[str]] = {True: set(), False: set()}
+        self.unnamed: set[str] = set()  # paths of recorded members that the interface document does not name
 
     def move(self, at: float) -> None:
         """Set the twin's clock to a Unix time, in seconds."""
         with self.store:
             self.engine.clock.set(int(at * 1000), None)
 
-    def attempt(self, step: Step, settings: Mapping[str, Any], change: Change | None = None, *, keep: bool) -> Attempt:
-        """Return the twin's answer to a step with some settings, in another state if `change` is passed.
+    def attempt(
+        self, step: Step, changes: Mapping[str, Any], state: Change | None = None, *, keep: bool = False
+    ) -> Attempt:
+        """Return the twin's answer to a step with changed settings, in another state if `state` is passed.
 
         Changes of the twin stay only with `keep`.
         """
-        chosen = self.environment.settings = Settings(settings)
-        result: list[Attempt] = []
+        settings = self.environment.settings = Settings({**self.settings, **changes})
+        attempt = Attempt(state, changes, settings.touched, {}, step.facts, step.facts.keys())
         self.engine.service.rate_limit.clear()
         with suppress(_Undone, *MALFORMED), self.store:
-            if change is not None:
-                change(self)
+            if state is not None:
+                state(self)
             self.seeds.wanted.clear()
             self.seeds.wanted.update(step.new_ids)
-            before = self._last_event()
+            before = self.engine.last_event
             response = step.run(self)
-            events = []
-            for number in range(before + 1, self._last_event() + 1):
-                events.append(wire_event(self.environment, self.store.get("event", str(number))))
-                self.store.delete("event", str(number))
-            result.append(self._compared(step, response, events, chosen.touched))
+            events = [wire_event(self.environment, event) for event in self.engine.events(before)]
+            shown, recorded = self._facts(step, response, events)
+            differences = differing(shown, recorded)
+            attempt = Attempt(state, changes, settings.touched, shown, recorded, differences, len(events))
             if not keep:
                 raise _Undone
-        facts = step.facts
-        return result[0] if result else Attempt(None, [], chosen.touched, {}, facts, frozenset(facts))
+        return attempt
 
-    def _last_event(self) -> int:
-        return self.store.get("counter", "event") or 0
-
-    def _compared(
-        self, step: Step, response: Response | None, events: list[dict[str, Any]], touched: Collection[str]
-    ) -> Attempt:
+    def _facts(self, step: Step, response: Response | None, events: list[dict[str, Any]]) -> tuple[Facts, Facts]:
+        """Return the facts of the twin's answer and events, and of the recorded ones."""
         shown: Facts = {}
         recorded: Facts = dict(step.facts)
         if response is not None:
             shown = self.answer_facts(step, response.status, response.headers, response.body, recorded=False)
         if step.events is not None:
-            for number, event in enumerate(events):
-                shown |= self.event_facts(step, number, event)
-            likely = len(step.events) if step.is_last else len(events)
-            for number, expected in enumerate(step.events[:likely]):
-                recorded |= self.event_facts(step, number, expected)
-        return Attempt(response, events, touched, shown, recorded, frozenset(differing(shown, recorded)))
+            likely = step.events if step.is_last else step.events[: len(events)]
+            for facts, emitted in ((shown, events), (recorded, likely)):
+                for number, event in enumerate(emitted):
+                    parts = {name: event.get(name) for name in ("resource", "action", "version", "body")}
+                    reader = Reader(step.at, self.ids)
+                    facts |= reader.read(f"event {number}", parts)
+                    self.unnamed |= reader.unnamed if facts is recorded else set()
+        return shown, recorded
 
     def answer_facts(
         self, step: Step, status: int, headers: Mapping[str, str], body: bytes, *, recorded: bool
     ) -> Facts:
         """Return the facts of an answer."""
-        reader = Reader(step.at, self.ids, self.signatures[recorded])
+        reader = Reader(step.at, self.ids)
         facts = reader.read_answer(status, body)
+        self.unnamed |= reader.unnamed if recorded else set()
         limit = headers.get("x-ratelimit-limit", "")
         if limit.isdigit() and len(limit) < 8:  # a number with more digits may identify a person
             facts["limit"] = int(limit)
@@ -176,32 +174,23 @@ class Twin:
             facts["repeats"] = "idempotency-key" in headers or "idempotency-cached" in headers
         if step.name == "create_payment_account" and "error/message" in facts:
             facts["documented message"] = f'"{INVALID_ACCOUNT.message}"'.encode() in body
+        if (path := "answer/signature/data") in facts:
+            kind, data = f"signature {recorded}", str(orjson.loads(body)["signature"]["data"])
+            facts[path] = "new" if self.store.get(kind, data) is None else "as before"
+            self.store.put(kind, data, True)
         return facts
-
-    def event_facts(self, step: Step, number: int, event: Mapping[str, Any]) -> Facts:
-        """Return the facts of an event."""
-        parts = {name: event.get(name) for name in ("resource", "action", "version", "body")}
-        return Reader(step.at, self.ids).read(f"event {number}", parts)
-
-    def remember(self, step: Step, attempt: Attempt) -> None:
-        """Store the signatures in an answer, to recognize them in a later answer."""
-        answers = {True: step.exchange.received if step.exchange is not None else b""}
-        answers[False] = attempt.response.body if attempt.response is not None else b""
-        for side, body in answers.items():
-            if b'"signature"' in body:
-                with suppress(orjson.JSONDecodeError, LookupError, TypeError):
-                    self.signatures[side].add(orjson.loads(body)["signature"]["data"])
 
     def call(self, request: Request) -> Run:
         """Return a function that answers a request."""
         return lambda twin: twin.engine.service.handle(request)
 
-    def control(self, tenant: str, handler: Callable[..., object], *arguments: object) -> None:
-        """Run a handler for a tenant. A refusal rolls the handler's changes back."""
+    def control(self, tenant: str, handler: Callable[..., object], **members: object) -> None:
+        """Run a handler for a change that the service made. A refusal rolls the handler's changes back."""
         context = RequestContext(self.environment, "outside")
         context.tenant = self.store.get("tenant", tenant) or TENANT
+        self.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
         with suppress(ApiError), self.store:
-            handler(context, *arguments)
+            handler(context, SimpleNamespace(**members))
 
     def learn_key(self, key: str) -> str:
         """Return the tenant of an API key. A new key gets a new tenant."""
@@ -213,8 +202,3 @@ class Twin:
                 self.store.put("tenant", tenant, {"id": tenant, **TENANT})
                 self.store.put("key", key, known)
         return str(known["tenant"])
-
-
-def nothing(**members: object) -> Any:
-    """Return a request for a handler that is not checked."""
-    return SimpleNamespace(**members)

@@ -23,7 +23,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from workbench.analysis.charts.data import Steps, plain, wrapped
 from workbench.analysis.tables.rows import UNKNOWN
-from workbench.base.errors import Problem, UsageError
 from workbench.service.rendering.design import Drawing
 
 INK = "#6f7681"
@@ -135,31 +134,25 @@ class Canvas:
         Lines are wrapped to the width next to the axis labels.
         """
         subject += " (not complete)" if self.data.attrs.get("complete") is False else ""
-        self.say(*filter(None, (title, subject)))
-        count = 2 if title else 1
-        self.findings[:] = self.findings[-count:] + self.findings[:-count]
+        self.say(title or "", subject)
         if self.compact:
             return
         taken = max((len(label) for label in labels), default=8) * LETTER * self.base * 0.92 / 72 + 0.35
         width = self.width - taken
         pad = self.base * (2.3 if legend else 0.9)
-        look: dict[str, Any] = {"ha": "left", "color": self.ink, "linespacing": 1.25}
         if title:
             subtitle = wrapped(subject, self.letters(width, self.small))
-            self.axes.annotate(
-                subtitle,
-                (0, 1),
-                (0, pad),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                va="bottom",
-                fontsize=self.small,
-                gid="subtitle",
-                **look,
-            )
+            self._text(subtitle, 1, pad, gid="subtitle", va="bottom", linespacing=1.25)
             pad += (subtitle.count("\n") + 1) * self.small * 1.25 + self.base * 0.4
-        heading = wrapped(title or subject, self.letters(width, self.base * 1.2))
-        self.axes.set_title(heading, x=0, fontsize=self.base * 1.2, fontweight="bold", pad=pad, **look)
+        size = self.base * 1.2
+        look: dict[str, Any] = {"ha": "left", "color": self.ink, "linespacing": 1.25, "fontweight": "bold"}
+        heading = wrapped(title or subject, self.letters(width, size))
+        self.axes.set_title(heading, x=0, fontsize=size, pad=pad, **look)
+
+    def _text(self, text: str, y: float, dy: float, **look: Any) -> None:
+        """Write text at the left of the axes, `dy` points above the bottom (0) or the top (1)."""
+        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left"}
+        self.axes.annotate(text, (0, y), (0, dy), fontsize=self.small, color=self.ink, **place, **look)
 
     def notes(self, *more: str) -> None:
         """Write notes below the chart without duplicates: missing rows, `more`, and the frame's notes."""
@@ -172,20 +165,12 @@ class Canvas:
         shown = [wrapped(note, width) for note in notes[:_MAX_NOTES]]
         if len(notes) > _MAX_NOTES:
             shown.append(f'… and {len(notes) - _MAX_NOTES} more: frame.attrs["notes"]')
-        look: dict[str, Any] = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
         text = "\n".join(shown)
         if self.own:
+            look: dict[str, Any] = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
             self.figure.supxlabel(text, x=0.012, **look)
         else:
-            self.axes.annotate(
-                text,
-                (0, 0),
-                (0, -4.6 * self.base),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                va="top",
-                **look,
-            ).set_gid("notes")
+            self._text(text, 0, -4.6 * self.base, gid="notes", va="top", linespacing=1.3)
 
     def labels(self, x: str, y: str) -> None:
         """Set the axis labels, including units."""
@@ -201,8 +186,11 @@ class Canvas:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
 
-    def time_axis(self, steps: Steps) -> None:
-        """Label the horizontal axis with the time steps."""
+    def time_axis(self, steps: Steps, unit: str) -> None:
+        """Label the horizontal axis with the time steps, and the vertical axis with numbers."""
+        self.axes.axhline(0, color=self.ink, linewidth=0.8)
+        self.numbers("y")
+        self.labels(steps.unit, unit)
         self.axes.set_xticks(*steps.ticks(self.letters(self.width * 0.65, self.base)))
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
@@ -247,19 +235,9 @@ class Canvas:
         )
 
 
-def ink_of() -> str:
-    """Return the text color of the active style, or a color that is readable on both white and black."""
-    color: str = mpl.rcParams["text.color"]
-    return INK if color == "black" else color
-
-
 def page_of(size: Size, rows: int) -> Axes:
     """Return the Axes of a new figure, whose height depends on the number of bar rows."""
-    try:
-        width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
-    except (TypeError, ValueError):
-        message = "must be a width and a height in inches, as (6, 4)"
-        raise UsageError([Problem("size", "type", message)], of="charts") from None
+    width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
     if rows and isinstance(size, str) and size != "slide":
         height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
     figure = Page(figsize=(width, height), layout="constrained", facecolor=mpl.rcParams["figure.facecolor"])
@@ -272,7 +250,8 @@ def page_of(size: Size, rows: int) -> Axes:
 def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterator[Canvas]:
     """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings."""
     with mpl.rc_context(_NEUTRAL):
-        ink = ink_of()
+        color = mpl.rcParams["text.color"]
+        ink = INK if color == "black" else color  # readable on both white and black
         axes = page_of(size, rows) if ax is None else ax
         width = axes.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
         if ax is not None:

@@ -7,6 +7,7 @@ import textwrap
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
+from itertools import groupby, islice
 from typing import Any, Literal
 
 import attrs
@@ -18,7 +19,7 @@ from workbench.analysis.reports.measures import caveats_of
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, label_of, period_name
-from workbench.analysis.tables.rows import EXACT, REPEATED, check_in_memory, once, with_checked_marks
+from workbench.analysis.tables.rows import EXACT, REPEATED, check_in_memory, is_missing, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 
@@ -31,7 +32,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def label(text: object, limit: int = MAX_LABEL) -> str:
     """Return external text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
-    if text is None or text != text:
+    if is_missing(text):
         return "(none)"
     shown = visible(str(text)[:_MAX_READ].strip())
     if len(shown) > limit or len(str(text)) > _MAX_READ:
@@ -41,15 +42,10 @@ def label(text: object, limit: int = MAX_LABEL) -> str:
 
 def plain(text: str) -> str:
     """Return text that matplotlib draws literally: dollar signs escaped, at most two combining marks per character."""
-    if text.isascii():
-        return text.replace("$", r"\$")
-    characters: list[str] = []
-    marks = 0
-    for c in text:
-        marks = marks + 1 if unicodedata.category(c) in {"Mn", "Me"} else 0
-        if marks <= _MAX_MARKS:
-            characters.append(c)
-    return "".join(characters).replace("$", r"\$")
+    if not text.isascii():
+        runs = groupby(text, lambda character: unicodedata.category(character) in {"Mn", "Me"})
+        text = "".join("".join(islice(run, _MAX_MARKS if is_mark else None)) for is_mark, run in runs)
+    return text.replace("$", r"\$")
 
 
 def wrapped(text: str, width: int) -> str:
@@ -74,22 +70,21 @@ class Scale:
 
     power: int = 0
 
-    @property
-    def word(self) -> str:
-        """Return the name of the scale, `millions` or `×10¹⁸`; empty if numbers are not divided."""
-        return _POWERS.get(self.power, f"×10{str(self.power).translate(_RAISED)}")
-
     def __call__(self, value: Number) -> float:
         """Return a number as a float on this scale. Exactness is lost only here."""
         return float(EXACT.create_decimal(value).scaleb(-self.power, context=EXACT))
 
     def unit(self, unit: str) -> str:
         """Return a unit with the name of the scale: `points (millions)`."""
-        return f"{unit} ({self.word})" if self.word else unit
+        return f"{unit} ({_POWERS.get(self.power, _raised(self.power))})" if self.power else unit
 
 
-_POWERS = {0: "", 6: "millions", 9: "billions", 12: "trillions"}
+_POWERS = {6: "millions", 9: "billions", 12: "trillions"}
 _SIGNS = {6: " M", 9: " bn", 12: " tn"}
+
+
+def _raised(power: int) -> str:
+    return f"×10{str(power).translate(_RAISED)}"
 
 
 def scale_of(values: Iterable[Number]) -> Scale:
@@ -107,12 +102,11 @@ def number(value: Number, places: int | None = None) -> str:
     """
     exact = EXACT.create_decimal(value)
     if exact.copy_abs() < 10_000_000:
-        shown = [f"{exact:,.{p}f}" for p in (range(4) if places is None else [places])]
-        text = next((digit for digit in shown if Decimal(digit.replace(",", "")) == exact), shown[-1])
+        exponent: Any = exact.normalize(EXACT).as_tuple().exponent
+        text = f"{exact:,.{min(max(-exponent, 0), 3) if places is None else places}f}"
     else:
         power = exact.adjusted() // 3 * 3
-        sign = _SIGNS.get(power, f"×10{str(power).translate(_RAISED)}")
-        text = f"{exact.scaleb(-power, context=EXACT):.4g}{sign}"
+        text = f"{exact.scaleb(-power, context=EXACT):.4g}{_SIGNS.get(power, _raised(power))}"
     return text.replace("-", "−")
 
 
@@ -128,7 +122,7 @@ def dollars(cents: Number, currency: str = "USD") -> str:
 
 def signed(cents: int, currency: str = "USD") -> str:
     """Format an amount in its main unit with its sign: `+1,234.50`."""
-    return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents), currency)
+    return ("+" if cents > 0 else "") + dollars(cents, currency)
 
 
 def percent(part: int, total: int) -> str:
@@ -153,9 +147,10 @@ def left_out(count: int, reason: str) -> str:
 
 By = Literal["day", "week", "month", "year"]
 """Steps that fit a range of time, from the shortest."""
-MAX_STEPS = 2_000
-"""Steps of an axis; a period that needs more is drawn by the next longer step."""
-_DAYS: Mapping[str, float] = {"day": 1, "week": 7, "month": 30.44, "quarter": 91.31, "year": 365.25}
+MAX_STEPS = 10_000
+"""Maximum number of steps of an axis."""
+_FITTING = {"day": 35, "week": 190, "month": 1_900}
+"""Maximum number of days for each step; a longer range of time is drawn by year."""
 
 
 def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
@@ -172,7 +167,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     if missing and len(frame.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     if missing:
-        return frame.reindex(columns=list(columns))
+        return frame.reindex(columns=[*columns])
     if "points" in columns:
         rows, repeated = once(frame, "points")
         notes, _ = caveats_of([Left("", repeated[["points"]], REPEATED)], "rows")
@@ -181,14 +176,19 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     return frame
 
 
-def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
-    """Return a report as a frame; for any other source, call `method` of the source's history.
+def source_table(data: object, method: str, *columns: str) -> pd.DataFrame:
+    """Return a report as a frame; for any other source, call `method` of the source's history."""
+    known = isinstance(data, pd.DataFrame) and set(columns) <= set(data)
+    return table(data if known else getattr(history(data), method)(), *columns)
+
+
+def report(data: object, method: str, *columns: str) -> pd.DataFrame:
+    """Return a report as a frame, as `source_table` does.
 
     Raises:
-        UsageError: A column is missing, or amounts are in several currencies.
+        UsageError: Amounts are in several currencies.
     """
-    known = isinstance(data, pd.DataFrame) and (data.attrs.get("kind") == kind or set(columns) <= set(data))
-    frame = table(data if known else getattr(history(data), method)(), *columns)
+    frame = source_table(data, method, *columns)
     if "currency" in frame and frame["currency"].nunique(dropna=False) > 1:
         raise UsageError("a chart has one currency: history.filter(currency=…)", of="charts")
     return frame.drop(columns="currency", errors="ignore")
@@ -201,7 +201,7 @@ def period_of(data: pd.DataFrame) -> Any:
 
 def is_running(data: pd.DataFrame) -> bool:
     """Return whether the last period of a report is incomplete."""
-    return "running" in data and len(data) > 0 and bool(data["running"].fillna(False).iloc[-1])
+    return "running" in data and bool(data["running"].iloc[-1:].any())
 
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
@@ -220,10 +220,10 @@ def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
     return ranked[: max(top, 1)], ranked[max(top, 1) :]
 
 
-def total(values: Iterable[Decimal]) -> Decimal:
-    """Return the exact sum of some values."""
+def total(values: Iterable[Decimal | None]) -> Decimal:
+    """Return the exact sum of some values, ignoring missing values."""
     with localcontext(EXACT):
-        return sum(values, Decimal(0))
+        return sum(filter(None, values), Decimal(0))
 
 
 def ratio(part: Decimal, of: Decimal) -> Decimal:
@@ -233,7 +233,7 @@ def ratio(part: Decimal, of: Decimal) -> Decimal:
 
 def texts(column: pd.Series[Any]) -> list[str | None]:
     """Return a column as stripped text, with None for missing values."""
-    return [None if value is None or value != value else str(value).strip() for value in column.to_list()]
+    return [None if is_missing(value) else str(value).strip() for value in column.to_list()]
 
 
 @attrs.frozen(kw_only=True)
@@ -249,16 +249,12 @@ class Steps:
         """Return the name of a step, such as `2026-W10`."""
         return label_of(pd.Timestamp(self.starts[index]), self.by)
 
-    @property
-    def period(self) -> str:
-        """The first and the last step: `2026-01 to 2026-11`."""
-        return " to ".join(dict.fromkeys(map(self.label, (0, len(self.starts) - 1))))
-
     def during(self, data: pd.DataFrame) -> str:
         """Return the period for a title, and whether the last step is still running; empty without steps."""
         if not len(self.starts):
             return ""
-        return f", {self.period}{' (the last one is running)' if is_running(data) else ''}"
+        period = " to ".join(dict.fromkeys(map(self.label, (0, len(self.starts) - 1))))
+        return f", {period}{' (the last one is running)' if is_running(data) else ''}"
 
     @property
     def unit(self) -> str:
@@ -281,23 +277,19 @@ def report_steps(data: pd.DataFrame) -> Steps:
 
 
 def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
-    """Return the time steps that contain some times; the default step length fits the range of the times."""
+    """Return the time steps that contain some times; the default step length fits the range of the times.
+
+    Raises:
+        UsageError: The times have too many steps.
+    """
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
         return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
     length = (known.max().normalize() - known.min().normalize()).days + 1
-    fitting: By = "day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year"
-    wanted: Every = by or fitting
-    if length / _DAYS[period_name(wanted)] > MAX_STEPS:
-        wanted = next((step for step in _DAYS if length / _DAYS[step] <= MAX_STEPS), "year")
+    wanted: Every = by or next((step for step, most in _FITTING.items() if length <= most), "year")
     periods = pd.PeriodIndex(local, freq=code_of(wanted))
     every = pd.period_range(periods.min(), periods.max())
+    if len(every) > MAX_STEPS:
+        raise UsageError(f"the times have {len(every):,} steps (maximum {MAX_STEPS:,}): use a longer freq", of="charts")
     return Steps(by=wanted, starts=every.start_time.to_numpy(), places=every.get_indexer(periods), tz=tz)
-
-
-def duration_unit(days: Sequence[float]) -> tuple[str, float]:
-    """Return a time unit that suits durations in days, and the number of units per day."""
-    longest = max((abs(day) for day in days), default=0.0)
-    units = (("days", 1.0, 2.0), ("hours", 24.0, 2 / 24), ("minutes", 1_440.0, 2 / 1_440), ("seconds", 86_400.0, 0.0))
-    return next((name, factor) for name, factor, least in units if longest >= least)

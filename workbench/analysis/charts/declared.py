@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 
 from workbench.analysis.charts.canvas import Size, canvas
 from workbench.analysis.charts.kinds import KINDS, Form, Picture, heading_rows
-from workbench.base.errors import InvalidArguments, Problem, UsageError, unknown_name
 
 P = ParamSpec("P")
 _DOC = """
@@ -35,24 +34,19 @@ def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P
         form: Other arguments of `Form`.
     """
     declared = Form(kind=kind, **form)
+    places = [p for p in inspect.signature(drawn).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
     def declare(make: Callable[P, Picture]) -> Callable[P, Axes]:
         own = [p for p in inspect.signature(make).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        places = [
-            inspect.Parameter("ax", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Axes | None),
-            inspect.Parameter("size", inspect.Parameter.KEYWORD_ONLY, default="notebook", annotation=Size),
-            inspect.Parameter("title", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | None),
-        ]
-        names = [parameter.name for parameter in (*own, *places)]
+        signature = inspect.Signature([*own, *places], return_annotation=Axes)
 
         @wraps(make)
         def draw(*args: P.args, **given: P.kwargs) -> Axes:
-            if unknown := [name for name in given if name not in names]:
-                raise InvalidArguments([unknown_name(unknown[0], names)], of=f"charts.{make.__name__}")
-            place: Any = {name: given.pop(name) for name in ("ax", "size", "title") if name in given}
+            signature.bind(*args, **given)  # raises an error for unknown names, which `make` would ignore
+            place: Any = {p.name: given.pop(p.name) for p in places if p.name in given}
             return drawn(make(*args, **given), declared, **place)
 
-        draw.__signature__ = inspect.Signature([*own, *places], return_annotation=Axes)  # type: ignore[attr-defined]
+        draw.__signature__ = signature  # type: ignore[attr-defined]
         draw.__doc__ = (inspect.getdoc(make) or "") + _DOC
         return draw
 
@@ -60,18 +54,15 @@ def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P
 
 
 def drawn(
-    picture: Picture, form: Form, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+    picture: Picture, form: Form, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
 ) -> Axes:
     """Draw a picture with its title and notes, or the reason for an empty plot."""
-    if not isinstance(title, str | None):
-        raise UsageError([Problem("title", "type", "must be text")], of="charts")
     form = picture.form or form
     is_empty = not len(picture.rows)
     names, rows = ([], 0) if is_empty else heading_rows(picture, form)
-    columns = form.x if form.kind == "bars" else form.y
-    has_legend = not is_empty and ((bool(form.by) and form.kind == "bars") or form.total or isinstance(columns, tuple))
+    has_legend = bool(picture.legend) or not isinstance(form.x, str)
     with canvas(picture.data, ax, size, rows) as on:
-        on.title(picture.subject, title, labels=names, legend=has_legend and form.kind != "lines")
+        on.title(picture.subject, title, labels=names, legend=has_legend and not is_empty)
         if is_empty:
             on.empty(form.empty)
             more = None

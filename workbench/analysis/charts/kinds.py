@@ -1,6 +1,6 @@
 """The kinds of charts: horizontal bars, lines and columns over time, and a grid. Each kind draws columns of a frame."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -10,11 +10,10 @@ import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
 from workbench.analysis.charts.canvas import LETTER, Canvas
-from workbench.analysis.charts.data import Steps, exact, is_running, label, number, scale_of, total
+from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, total
+from workbench.analysis.tables.rows import EXACT
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look
 
-NAME, TEXT, LOOK = "name", "text", "look"
-"""Columns for bars: name, label after the bar, and look; the column named by `by` stacks parts."""
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
 STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
 """Color, dash and marker of lines; more lines are left out."""
@@ -22,7 +21,26 @@ _MARKERS = 12  # maximum number of markers on a line
 _THICKNESS = 0.66
 _INNER = 0.62  # thickness of the inner bar, relative to the outer bar
 _MAX_HATCHED = 130  # with more columns than this, each is too thin for a pattern
+BELOW = " (below)"
+"""Suffix of a legend for columns below the axis."""
 _DARK = 0.55  # minimum share for which the text in a grid cell is white
+
+
+@attrs.frozen
+class Bar:
+    """A horizontal bar, with a number and a look for each of its parts.
+
+    Args:
+        name: Name before the bar.
+        text: Label after the bar.
+        lengths: Numbers, which are drawn one after another, or the second within the first in a nested chart.
+        looks: Look of each number.
+    """
+
+    name: str
+    text: str
+    lengths: Sequence[Any]
+    looks: Sequence[Look]
 
 
 @attrs.frozen(kw_only=True)
@@ -31,47 +49,48 @@ class Picture:
 
     Args:
         data: The caller's frame, whose notes and completeness are shown.
-        rows: The rows to draw.
+        rows: The rows to draw: a frame, or bars.
         subject: What is drawn. It is the title, or the subtitle if the caller passes a title.
         unit: Unit of the numbers.
         notes: Notes below the chart.
         steps: Time steps of the rows. If they are present, `x` is the index of a step.
         places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
+        legend: Looks of the parts of bars or of the columns, by their names in the legend.
+        form: Replaces the form that `@chart` declares.
     """
 
     data: pd.DataFrame
-    rows: pd.DataFrame
+    rows: Any
     subject: str
     unit: str = ""
     notes: Sequence[str] = ()
     steps: Steps | None = None
     places: int | None = None
-    form: "Form | None" = None  # replaces the form that `@chart` declares
+    legend: Mapping[str, Look] = {}
+    form: "Form | None" = None
 
 
 @attrs.frozen(kw_only=True)
 class Form:
     """How a chart is drawn: its kind, the columns of its axes, and the column that groups its rows.
 
-    Several columns in `y` (in `x` for bars) are drawn as several lines or columns, or as nested bars. A step without a
-    row has the value 0, or no value in lines that show only known values.
+    Several columns in `y` are drawn as several lines or columns. Two names in `x` of bars are the names of nested bars.
+    A step without a row has the value 0, or no value in lines that show only known values.
     """
 
     kind: str
-    x: str | tuple[str, ...]
-    y: str | tuple[str, ...]
+    x: str | tuple[str, ...] = ""
+    y: str | tuple[str, ...] = ""
     by: str = ""
     empty: str = "there are no rows"
     whole: bool = False  # whether the axis has only whole numbers
-    total: bool = False  # whether the legend shows the sum of each column
     most: float | None = None  # upper limit of the number axis
     known: bool = False  # whether a step without a row has no value instead of 0
 
 
-def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
-    """Return the style of a filled bar with a white pattern, from a look or a color."""
-    color, hatch = (look, hatch) if isinstance(look, str) else (look.color, look.hatch)
-    return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+def filled(look: Look) -> dict[str, Any]:
+    """Return the style of a filled bar with a white pattern."""
+    return {"facecolor": look.color, "hatch": look.hatch, "edgecolor": "white", "linewidth": 0}
 
 
 def outlined(color: str) -> dict[str, Any]:
@@ -79,10 +98,10 @@ def outlined(color: str) -> dict[str, Any]:
     return {"facecolor": "none", "edgecolor": color, "linewidth": 1.4}
 
 
-def _key(text: str, look: Look | str) -> Patch:
+def _key(text: str, look: Look) -> Patch:
     """Return the legend entry for filled bars. Its pattern is denser because the entry is small."""
-    style = filled(look)
-    return Patch(**{**style, "hatch": style["hatch"] * (1 if style["hatch"] in ("o", ".", "*") else 2)}, label=text)
+    hatch = look.hatch * (1 if look.hatch in ("o", ".", "*") else 2)
+    return Patch(**filled(Look(look.color, hatch=hatch)), label=text)
 
 
 def names_of(columns: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -90,60 +109,45 @@ def names_of(columns: str | tuple[str, ...]) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else columns
 
 
-def bar_rows(name: Iterable[str], **columns: Iterable[Any]) -> pd.DataFrame:
-    """Return bar rows with names, numbers, `text` and `look`. Numbers stay exact, in object columns."""
-    return pd.DataFrame({"name": [*name], **{column: [*values] for column, values in columns.items()}}, dtype=object)
-
-
 # -- horizontal bars
 
 
 def _bars(on: Canvas, picture: Picture, form: Form) -> None:
-    """Draw horizontal bars from top to bottom: stacked by `by`, or nested if `x` has several columns."""
-    rows, columns = picture.rows, names_of(form.x)
-    firsts = rows.drop_duplicates("key") if form.by else rows
-    sums = rows.groupby("key", sort=False)[columns[0]].sum() if form.by else rows[columns[0]]
-    scale = scale_of([*map(exact, sums), *(exact(value) for column in columns for value in rows[column])])
-    places = {key: place for place, key in enumerate(firsts["key"])} if form.by else {}
-    ends = [0.0] * len(firsts)
-    for number_of_row, row in enumerate(rows.to_dict("records")):
-        place = places[row["key"]] if form.by else number_of_row
-        left = ends[place] if form.by else 0.0
-        for inner, column in enumerate(columns):
-            style = filled(row[LOOK]) if inner == len(columns) - 1 else outlined(row[LOOK].color)
-            height = _THICKNESS * (_INNER if inner else 1)
-            length = scale(exact(row[column]))
-            on.axes.barh(place, length, left=left, height=height, **style)
-            ends[place] = left + length if form.by or not inner else max(ends[place], length)
-    names, texts = ([*map(on.short, firsts[name])] for name in (NAME, TEXT))
-    longest = sorted(range(len(ends)), key=lambda place: -abs(ends[place]))[:3]
-    on.say(*(f"{[*firsts[NAME]][place]}: {[*firsts[TEXT]][place]}" for place in longest))
-    for place, (end, text) in enumerate(zip(ends, texts, strict=True)):
+    """Draw horizontal bars from top to bottom. The last length of a nested bar is drawn within the first."""
+    bars: Sequence[Bar] = picture.rows
+    is_nested, ends = not isinstance(form.x, str), list[float]()
+    lengths = [[*map(exact, bar.lengths)] for bar in bars]
+    scale = scale_of(length for parts in lengths for length in (parts if is_nested else [total(parts)]))
+    for place, bar in enumerate(bars):
+        end = 0.0
+        for part, (length, look) in enumerate(zip(map(scale, lengths[place]), bar.looks, strict=True)):
+            is_inner = is_nested and part > 0
+            style = outlined(look.color) if is_nested and not part else filled(look)
+            left = 0.0 if is_nested else end
+            on.axes.barh(place, length, left=left, height=_THICKNESS * (_INNER if is_inner else 1), **style)
+            end = max(end, length) if is_inner else left + length
         dx, side = (5, "left") if end >= 0 else (-5, "right")
-        on.annotate(end, place, text, dx=dx, ha=side, va="center")
-    _fit_bars(on, ends, names, texts)
-    if not on.compact:
-        on.numbers("x", whole=form.whole)
+        on.annotate(end, place, on.short(bar.text), dx=dx, ha=side, va="center")
+        ends.append(end)
+    longest = sorted(range(len(ends)), key=lambda place: -abs(ends[place]))[:3]
+    on.say(*(f"{bars[place].name}: {bars[place].text}" for place in longest))
+    on.numbers("x", whole=form.whole)
+    _fit_bars(on, ends, bars)
     on.labels(scale.unit(picture.unit), "")
-    if form.by:
-        looks: dict[str, set[Look]] = {}
-        for part, look in zip(rows[form.by], rows[LOOK], strict=True):
-            looks.setdefault(str(part), set()).add(look)
-        # then the legend explains patterns only, since colors have another meaning
-        plain = len(set[Look]().union(*looks.values())) > len(looks)
-        keys = {part: next(iter(own)) for part, own in looks.items()}
-        on.legend([_key(part, Look(GRAY, hatch=look.hatch) if plain else look) for part, look in keys.items()])
-    elif len(columns) > 1:
-        on.legend([Patch(**outlined(on.ink), label=columns[0]), _key(columns[1], on.ink)])
+    if is_nested:
+        on.legend([Patch(**outlined(on.ink), label=form.x[0]), _key(form.x[1], Look(on.ink))])
+    elif picture.legend:
+        on.legend([_key(*entry) for entry in picture.legend.items()])
 
 
-def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Sequence[str]) -> None:
+def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
     """Label the bars, and reserve space for the values at their ends."""
+    names, longest = [on.short(bar.name) for bar in bars], max(len(on.short(bar.text)) for bar in bars)
     on.axes.set_yticks(range(len(ends)), names)
     on.axes.set_ylim(len(ends) - 0.4, -0.6)
     low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
     span, before = (high - low) or 1.0, max(map(len, names)) * LETTER * on.base / 72
-    room = max(map(len, texts)) * 0.6 * on.small / 72 / max(on.width - before - 0.3, 1)
+    room = longest * 0.6 * on.small / 72 / max(on.width - before - 0.3, 1)
     more = span * min(room / (1 - min(room, 0.8)), 4) + span * 0.02
     on.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
     if on.compact:  # the labels already show the numbers
@@ -154,50 +158,44 @@ def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Se
 # -- over time
 
 
-def series_of(picture: Picture, form: Form) -> dict[str, dict[int, Decimal]]:
-    """Return the values of each line or column by step."""
+def series_of(picture: Picture, form: Form) -> tuple[dict[str, dict[int, Decimal]], Steps, Scale]:
+    """Return the values of each line or column by step, the steps, and the scale of the values."""
     rows, steps = picture.rows, picture.steps
     assert steps is not None
-    columns = names_of(form.y)
     every = () if form.known else range(len(steps.starts))
     series: dict[str, dict[int, Decimal]] = {}
-    groups: Iterable[Hashable] = rows[form.by] if form.by else columns
-    for group in dict.fromkeys(groups):
-        chosen = rows[rows[form.by] == group] if form.by else rows
-        values = dict.fromkeys(every, Decimal(0))
-        for place, value in zip(chosen[form.x], chosen[columns[0] if form.by else group], strict=True):
-            values[int(place)] = values.get(int(place), 0) + exact(value)
-        series[label(group)] = dict(sorted(values.items()))
-    return series
+    for column in names_of(form.y):
+        names = map(label, rows[form.by]) if form.by else [column] * len(rows)
+        for name, step, value in zip(names, rows[form.x], rows[column], strict=True):
+            values = series.setdefault(name, dict.fromkeys(every, Decimal(0)))
+            values[int(step)] = EXACT.add(values.get(int(step), Decimal(0)), exact(value))
+    scale = scale_of(value for values in series.values() for value in values.values())
+    return {name: dict(sorted(values.items())) for name, values in series.items()}, steps, scale
 
 
 def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     """Draw lines over time, labeled at their ends. The last segment is dashed if its period is still running."""
-    series, steps = series_of(picture, form), picture.steps
-    assert steps is not None
-    ranked = sorted(series, key=lambda name: -[*series[name].values()][-1]) if form.by else [*series]
-    shown = {name: series[name] for name in ranked[: len(STYLES)]}
-    scale = scale_of(value for values in shown.values() for value in values.values())
-    ends = []
-    for (name, of_steps), (color, dash, marker) in zip(shown.items(), STYLES, strict=False):
+    series, steps, scale = series_of(picture, form)
+    ranked, ends = [*series.items()], []
+    if form.by:
+        ranked.sort(key=lambda line: -[*line[1].values()][-1])
+    for (name, of_steps), (color, dash, marker) in zip(ranked, STYLES, strict=False):
         places, values = [*of_steps], [*of_steps.values()]
         heights = [*map(scale, values)]
         look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
         every = max(1, len(heights) // _MARKERS)
-        over = len(heights) - 1 if is_running(picture.data) and len(heights) > 1 else len(heights)
+        over = len(heights) - (is_running(picture.data) and len(heights) > 1)
         on.axes.plot(places[:over], heights[:over], linestyle=dash, label=name, markevery=every, **look)
         if over < len(heights):
             on.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
         ends.append((heights[-1], f"{name} {number(values[-1], picture.places)}"))
         on.say(_course(name, values, picture.places))
-    on.axes.axhline(0, color=on.ink, linewidth=0.8)
-    on.numbers("y", whole=form.whole)
+    on.time_axis(steps, scale.unit(picture.unit))
     if form.most:
         on.axes.set_ylim(0, form.most)
     _label_ends(on, len(steps.starts) - 1, ends)
-    on.time_axis(steps)
-    on.labels(steps.unit, scale.unit(picture.unit))
-    return [f"{len(series) - len(shown):,} more lines are left out."] if len(series) > len(shown) else []
+    more = len(series) - len(STYLES)
+    return [f"{more:,} more lines are left out."] if more > 0 else []
 
 
 def _course(name: str, values: Sequence[Decimal], places: int | None) -> str:
@@ -223,30 +221,21 @@ def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None
 
 def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw vertical columns over time. The last column is hatched if its period is still running."""
-    series, steps = series_of(picture, form), picture.steps
-    assert steps is not None
-    scale = scale_of(value for values in series.values() for value in values.values())
+    series, steps, scale = series_of(picture, form)
     few = len(steps.starts) <= _MAX_HATCHED
-    colors = {"earned": Look(GREEN), "redeemed": Look(BLUE, hatch="//")}
     last = len(steps.starts) - 1 if is_running(picture.data) else None
-    for name, values in series.items():
-        look = colors.get(name, Look(GREEN))
+    for (name, values), look in zip(series.items(), [*picture.legend.values()] or [Look(GREEN)], strict=True):
         lengths = {place: scale(value) for place, value in values.items() if few or value}
-        style = filled(look if few else look.color)
+        style = filled(look if few else Look(look.color))
         bars = on.axes.bar([*lengths], [*lengths.values()], width=0.76 if few else 1, label=name, **style)
         if last in lengths:
             bars[[*lengths].index(last)].set_hatch("//")
-    on.axes.axhline(0, color=on.ink, linewidth=0.8)
-    on.numbers("y", whole=form.whole)
-    on.time_axis(steps)
-    on.labels(steps.unit, scale.unit(picture.unit))
-    if not form.total:
-        on.say(*(_course(name, [*values.values()], picture.places) for name, values in series.items()))
-    else:
-        sums = {name: number(total(values.values()).copy_abs()) for name, values in series.items()}
-        on.say(*(f"{name} {amount}" for name, amount in sums.items()))
-        below = {name: " (below)" if min(values.values()) < 0 else "" for name, values in series.items()}
-        on.legend([_key(f"{name} {sums[name]}{below[name]}", colors[name]) for name in series])
+        if not picture.legend:
+            on.say(_course(name, [*values.values()], picture.places))
+    on.time_axis(steps, scale.unit(picture.unit))
+    if picture.legend:
+        on.say(*(name.removesuffix(BELOW) for name in picture.legend))
+        on.legend([_key(*entry) for entry in picture.legend.items()])
 
 
 # -- a grid
@@ -254,12 +243,11 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
 
 def _grid(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw shares as a colored grid, with one row for each group in `by`. Running periods are hatched."""
-    rows, (x, y) = picture.rows, (str(form.x), str(form.y))
-    grid = rows.pivot(index=form.by, columns=x, values=y)
-    names = dict(zip(rows[form.by], rows[NAME], strict=True))
-    is_open = {(row[form.by], row[x]) for row in rows.to_dict("records") if "running" in row and row["running"] is True}
+    rows, x = picture.rows, str(form.x)
+    grid, running = (rows.pivot(index=form.by, columns=x, values=values) for values in (form.y, "running"))
     shares = grid.to_numpy(dtype="float64", na_value=np.nan)
-    means = {int(column): float(np.nanmean(shares[:, place])) for place, column in enumerate(grid.columns)}
+    is_open = running.to_numpy(dtype=bool, na_value=False)
+    means = rows.groupby(x)[form.y].mean()
     on.say(*(f"month {month}: {means[month]:.0%} on average" for month in (1, 3, 6) if month in means))
     on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (row, column), share in np.ndenumerate(shares):
@@ -267,10 +255,10 @@ def _grid(on: Canvas, picture: Picture, form: Form) -> None:
             continue
         ink = "white" if share > _DARK else "black"
         on.annotate(column, row, f"{share:.0%}", ha="center", va="center", color=ink)
-        if (grid.index[row], grid.columns[column]) in is_open:
+        if is_open[row, column]:
             on.axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="//", alpha=0.35))
-    on.axes.set_yticks(range(len(grid)), [names[key] for key in grid.index])
-    on.axes.set_xticks(range(grid.shape[1]), [str(column) for column in grid.columns])
+    on.axes.set_yticks(range(len(grid)), [*rows.groupby(form.by)["name"].first()])
+    on.axes.set_xticks(range(grid.shape[1]), [*map(str, grid.columns)])
     on.labels(picture.unit, "")
 
 
@@ -281,8 +269,5 @@ KINDS: Mapping[str, Draw] = {"bars": _bars, "lines": _lines, "columns": _columns
 def heading_rows(picture: Picture, form: Form) -> tuple[list[str], int]:
     """Return the names of the bars, which take width beside the title, and the number of rows."""
     if form.kind == "bars":
-        firsts = picture.rows.drop_duplicates("key") if form.by else picture.rows
-        return [*map(str, firsts[NAME])], max(len(firsts), 4)
-    if form.kind == "grid":
-        return [], max(picture.rows[form.by].nunique(), 4)
-    return [], 0
+        return [bar.name for bar in picture.rows], max(len(picture.rows), 4)
+    return [], max(picture.rows[form.by].nunique(), 4) if form.kind == "grid" else 0

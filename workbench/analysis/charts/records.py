@@ -2,41 +2,40 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Unpack
 
 import pandas as pd
 
 from workbench.analysis.charts.data import (
     counted,
-    duration_unit,
     label,
     left_out,
     not_drawn,
     number,
     percent,
+    report,
     steps_of,
-    sums,
     table,
     texts,
     top_of,
     total,
 )
 from workbench.analysis.charts.declared import Place, chart
-from workbench.analysis.charts.kinds import Form, Picture, bar_rows
+from workbench.analysis.charts.kinds import Bar, Form, Picture
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.rows import decimals
 from workbench.base.schema.walk import get_path
 from workbench.service.chains.addresses import chain_of
 from workbench.service.interface.events import Event
 from workbench.service.interface.vocabulary import EventApplicationStatus
-from workbench.service.rendering.design import BLUE, Look, look, word
+from workbench.service.rendering.design import BLUE, GRAY, Look, look, word
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
 _ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(status) not in _FIRST)]
-_MAX = 16  # maximum number of statuses, since the service may send undocumented ones
+_MAX = 16  # maximum number of statuses or groups, since the service may send undocumented ones
 _HATCHES = ("", "//", "xx", ".", "++")
 _COLUMNS = ("kind", "state", "attempts")
+_TOKEN, _USD = ("chain_id", "tokens.address"), ("value_usd", "advance_usd")
 _STATES: Mapping[str, Look] = {
     "first attempt": look("done"), "later attempt": look("partly"), "waiting": look("sending"),
     "failed": look("refused"),
@@ -51,11 +50,11 @@ def _status(status: str) -> str:
     return f"{label(word(status))} {look(status).mark}"
 
 
-def _more(statuses: Sequence[str]) -> str:
-    return f"{len(statuses) - _MAX:,} more statuses are left out." if len(statuses) > _MAX else ""
+def _more(names: Sequence[str], noun: str) -> str:
+    return f"{len(names) - _MAX:,} more {noun} are left out." if len(names) > _MAX else ""
 
 
-@chart("bars", x=("ever", "now"), y="name", whole=True, empty="no application has a status")
+@chart("bars", x=("ever", "now"), whole=True, empty="no application has a status")
 def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
     """Draw the number of applications that are in each status now, and the number that ever were.
 
@@ -63,26 +62,25 @@ def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
         applications: Events, the result of `history.status_history`, or users and companies (current status only).
     """
     data = _statuses(applications)
-    if has_past := "application_status" not in data:
-        rows = data[data["status"].notna()]
-        now = Counter(texts(rows.drop_duplicates("user_id", keep="last")["status"]))
-        ever = Counter(texts(rows.drop_duplicates(["user_id", "status"])["status"]))
+    has_past = "application_status" not in data
+    name = "status" if has_past else "application_status"
+    changes = data[data[name].notna()]
+    last = changes.drop_duplicates("user_id", keep="last") if has_past else changes
+    reached = changes.drop_duplicates(["user_id", name]) if has_past else changes
+    now, ever = (Counter(texts(rows[name])) for rows in (last, reached))
+    statuses = _in_order(map(str, ever))
+    bars = []
+    for status in statuses[:_MAX]:
+        text = f"{now[status]:,} now ({percent(now[status], now.total())})" if now[status] else "none now"
+        text += f", {ever[status]:,} ever" if has_past else ""
+        lengths = [ever[status], now[status]] if has_past else [now[status]]
+        bars.append(Bar(_status(status), text, lengths, [look(status)] * len(lengths)))
+    subject, notes, form = f"{counted(now.total(), 'application')}: present status", [_more(statuses, "statuses")], None
+    if has_past:
+        subject += " and ever reached"
     else:
-        now = ever = Counter(texts(data["application_status"].dropna()))
-    people, statuses = sum(now.values()), _in_order(str(status) for status in ever)
-    shown = statuses[:_MAX]
-    past = {status: f", {ever[status]:,} ever" if has_past else "" for status in shown}
-    present = {s: f"{now[s]:,} now ({percent(now[s], people)})" if now[s] else "none now" for s in shown}
-    bars = bar_rows(
-        map(_status, shown),
-        ever=[ever[status] for status in shown],
-        now=[now[status] for status in shown],
-        text=[present[status] + past[status] for status in shown],
-        look=map(look, shown),
-    )
-    notes = ["" if has_past else "Earlier statuses are not in this frame; draw events to see them.", _more(statuses)]
-    subject = f"{counted(people, 'application')}: present status" + (" and ever reached" if has_past else "")
-    form = None if has_past else Form(kind="bars", x="now", y="name", whole=True, empty="no application has a status")
+        notes.insert(0, "Earlier statuses are not in this frame; draw events to see them.")
+        form = Form(kind="bars", whole=True, empty="no application has a status")
     return Picture(data=data, rows=bars, subject=subject, unit="applications", notes=notes, form=form)
 
 
@@ -95,28 +93,25 @@ def _statuses(applications: object) -> pd.DataFrame:
     return table(listed, "application_status")
 
 
-@chart("bars", x="disputes", y="name", by="age", whole=True, empty="there are no disputes")
+@chart("bars", whole=True, empty="there are no disputes")
 def disputes_chart(disputes: object, **place: Unpack[Place]) -> Picture:
     """Draw disputes by status and age.
 
     Args:
         disputes: The result of `history.disputes`.
     """
-    data = table(disputes, "status", "age", "disputes")
-    ages = [str(age) for age in dict.fromkeys(data["age"].sort_values())]
-    hatches = dict(zip(ages, _HATCHES, strict=False))
-    rows = data.assign(key=data["status"].astype(str), age=data["age"].astype(str))
-    rows["name"] = [label(word(status)) for status in rows["key"]]
-    pairs = zip(rows["key"], rows["age"], strict=True)
-    looks: Any = [Look(look(key).color, hatch=hatches[age]) for key, age in pairs]
-    rows["look"] = looks
-    counts = rows.groupby("key")["disputes"].sum()
-    oldest = rows.groupby("key")["oldest_days"].max() if "oldest_days" in rows else counts * 0
-    rows["text"] = [f"{int(counts[key]):,}, oldest {float(oldest[key]):,.0f} days" for key in rows["key"]]
-    return Picture(data=data, rows=rows, subject="Disputes by status and age", unit="disputes")
+    data = table(disputes, "status", "age", "disputes", "oldest_days")
+    bars, groups = [], data.groupby("status", sort=False)
+    hatches = dict(zip(data["age"].sort_values().unique(), _HATCHES, strict=False))
+    for status, rows in ((str(name), group) for name, group in groups):
+        text = f"{rows['disputes'].sum():,}, oldest {rows['oldest_days'].max():,.0f} days"
+        looks = [Look(look(status).color, hatch=hatches[age]) for age in rows["age"]]
+        bars.append(Bar(label(word(status)), text, [*rows["disputes"]], looks))
+    legend = {str(age): Look(GRAY, hatch=hatches[age]) for age in data["age"].unique()}
+    return Picture(data=data, rows=bars, subject="Disputes by status and age", unit="disputes", legend=legend)
 
 
-@chart("bars", x="deliveries", y="name", by="state", whole=True, empty="there are no deliveries")
+@chart("bars", whole=True, empty="there are no deliveries")
 def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) -> Picture:
     """Draw webhook deliveries by event kind: delivered at the first attempt, delivered later, waiting, failed.
 
@@ -126,31 +121,25 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
         top: Maximum number of kinds to draw; a note counts the others.
     """
     if not isinstance(deliveries, pd.DataFrame):
-        listed = list(deliveries)
         # These are object columns, since a text column cannot contain half a surrogate pair.
-        columns = {name: pd.Series([get_path(row, name) for row in listed], dtype=object) for name in _COLUMNS}
-        deliveries = pd.DataFrame(columns)
+        listed = [[get_path(row, name) for name in _COLUMNS] for row in deliveries]
+        deliveries = pd.DataFrame(listed, columns=[*_COLUMNS], dtype=object)
         deliveries.attrs["kind"] = "delivery"
     data = table(deliveries, *_COLUMNS)
     attempts = [*map(_attempts, data["attempts"])]
-    counts = Counter(zip(map(str, data["kind"]), map(_state, data["state"], attempts), strict=True))
-    kinds: Counter[str] = Counter()
-    for (kind, _), count in counts.items():
-        kinds[kind] += count
+    names, states = [*map(str, data["kind"])], map(_state, data["state"], attempts)
+    kinds, counts = Counter(names), Counter(zip(names, states, strict=True))
     shown, rest = top_of(kinds, top)
-    parts = [(kind, state) for kind in shown for state in _STATES if counts[kind, state]]
-    unfinished = {k: [f"{counts[k, s]:,} {s}" for s in ("waiting", "failed") if counts[k, s]] for k in shown}
-    rows = bar_rows(
-        [label(kind) for kind, _ in parts],
-        key=[shown.index(kind) for kind, _ in parts],  # positions, since pandas rejects keys with half a surrogate pair
-        state=[state for _, state in parts],
-        deliveries=[counts[part] for part in parts],
-        text=[", ".join([f"{kinds[kind]:,}", *unfinished[kind]]) for kind, _ in parts],
-        look=[_STATES[state] for _, state in parts],
-    )
+    bars, legend = [], dict[str, Look]()
+    for kind in shown:
+        parts = {state: counts[kind, state] for state in _STATES if counts[kind, state]}
+        unfinished = [f"{parts[state]:,} {state}" for state in ("waiting", "failed") if state in parts]
+        looks = [_STATES[state] for state in parts]
+        legend |= zip(parts, looks, strict=True)
+        bars.append(Bar(label(kind), ", ".join([f"{kinds[kind]:,}", *unfinished]), [*parts.values()], looks))
     subject = f"Webhook deliveries by kind: {len(data):,}, in {counted(sum(attempts), 'attempt')}"
     notes = [left_out(sum(kinds[kind] for kind in rest), f"of {len(rest):,} more kinds")]
-    return Picture(data=data, rows=rows, subject=subject, unit="deliveries", notes=notes)
+    return Picture(data=data, rows=bars, subject=subject, unit="deliveries", notes=notes, legend=legend)
 
 
 def _state(state: str, attempts: int) -> str:
@@ -165,53 +154,41 @@ def _attempts(attempts: Any) -> int:
     return int(attempts) if attempts == attempts and attempts is not None else 0
 
 
-@chart("bars", x=("most", "median"), y="name", empty="no time has ended")
-def times_chart(times: object, **place: Unpack[Place]) -> Picture:
+@chart("bars", x=("most", "median"), empty="no time has ended")
+def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
 
     Args:
-        times: The result of `history.posting_times` (authorization to posting), of `history.time_in_status` or
-            `history.status_history` (applications), or application events.
+        times: The result of `history.posting_times` (authorization to posting, in hours), of `history.time_in_status`
+            or `history.status_history` (applications, in days), or application events.
     """
-    data, lengths, subject = _durations(times)
-    lengths = lengths[lengths["median"].notna()].iloc[:_MAX]
-    unit, factor = duration_unit(lengths["most"].astype("float64").tolist())
-    numbers = zip(lengths["median"] * factor, lengths["most"] * factor, lengths["count"], strict=True)
-    rows = lengths.assign(
-        median=lengths["median"].astype("float64") * factor,
-        most=lengths["most"].astype("float64") * factor,
-        text=[f"{median:,.3g}, most {most:,.3g} ({counted(int(count), 'row')})" for median, most, count in numbers],
-    )
-    count = int(lengths["count"].sum())
-    notes = [left_out(len(data) - count, "without both times") if "median_hours" not in data else ""]
-    return Picture(data=data, rows=rows, subject=f"{subject}: median, and most of them", unit=unit, notes=notes)
-
-
-def _durations(times: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Return the frame; the median and upper value in days, count and look by name; and a description."""
-    is_frame = isinstance(times, pd.DataFrame)
-    if is_frame and "median_hours" in times:
-        data = table(times, "transactions", "median_hours", "p90_hours")
+    is_posting, notes = isinstance(times, pd.DataFrame) and "median_hours" in times, []
+    if is_posting:
+        data = table(times, *_TIMES)
         by = next((str(name) for name in data if name not in _TIMES), "")
-        lengths = data[["median_hours", "p90_hours"]] / 24
-        lengths = lengths.set_axis(["median", "most"], axis="columns").assign(count=data["transactions"])
-        names = map(label, data[by]) if by else ["all transactions"] * len(data)
-        looks: Any = [Look(BLUE)] * len(data)
-        return data, lengths.assign(name=[*names], look=looks), "Time from authorization to posting"
-    known = is_frame and "days" in times
-    data = table(times if known else history(times).time_in_status(), "status", "days")
-    ended = data[data["days"].notna() & data["status"].notna()]
-    groups = ended.assign(status=ended["status"].astype(str)).groupby("status")["days"]
-    lengths = groups.agg(["median", "max", "count"]).rename(columns={"max": "most"})
-    lengths = lengths.loc[_in_order(lengths.index)]
-    looks = [*map(look, lengths.index)]
-    return data, lengths.assign(name=[*map(_status, lengths.index)], look=looks), "Time in each status"
+        names = data[by] if by else ["all transactions"] * len(data)
+        groups = data[["median_hours", "p90_hours", "transactions"]].set_axis(names)
+    else:
+        data = report(times, "time_in_status", "status", "days")
+        ended = data[data["days"].notna() & data["status"].notna()]
+        groups = ended.groupby(ended["status"].astype(str))["days"].agg(["median", "max", "count"])
+        groups = groups.loc[_in_order(groups.index)]
+        notes.append(left_out(len(data) - len(ended), "without both times"))
+    groups, bars = groups[groups.iloc[:, 0].notna()], []
+    for name, median, most, count in groups.iloc[:_MAX].itertuples():
+        text = f"{median:,.3g}, most {most:,.3g} ({counted(int(count), 'row')})"
+        looks = [Look(BLUE) if is_posting else look(name)] * 2
+        bars.append(Bar(label(name) if is_posting else _status(name), text, [most, median], looks))
+    notes.append(_more([*groups.index], "groups"))
+    subject = "Time from authorization to posting" if is_posting else "Time in each status"
+    unit = "hours" if is_posting else "days"
+    return Picture(data=data, rows=bars, subject=f"{subject}: median, and most of them", unit=unit, notes=notes)
 
 
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
 
 
-@chart("bars", x=("value", "advance"), y="name", empty="no token with a balance and a rate")
+@chart("bars", x=("value", "advance"), empty="no token with a balance and a rate")
 def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]) -> Picture:
     """Draw the value of contracts in USD with the advance, by chain and token; or the value by chain over time.
 
@@ -221,41 +198,30 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
     """
     if isinstance(contracts, pd.DataFrame) and {"at", "chain"} <= set(contracts):
         return _balances(table(contracts, "at", "chain", "value_usd"))
-    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
-    values_of = contracts if known else history(contracts).contracts()
-    data = table(values_of, "chain_id", "tokens.address", "value_usd", "advance_usd")
-    values = decimals(data["value_usd"])
-    keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
-    value, advance = sums(keys, values), sums(keys, decimals(data["advance_usd"]))
-    shown, rest = top_of(value, top)
-    pairs = [(value[key], advance.get(key, Decimal(0))) for key in shown]
-    rows = bar_rows(
-        [_token(*key) for key in shown],
-        value=[of_all for of_all, _ in pairs],
-        advance=[within for _, within in pairs],
-        text=[f"{number(of_all, 2)}, advance {number(within, 2)}" for of_all, within in pairs],
-        look=[Look(BLUE, hatch="//")] * len(shown),
-    )
-    both = (number(total(amounts.values()), 2) for amounts in (value, advance))
-    count = counted(data["id"].nunique() if "id" in data else 0, "contract")
-    without = sum(amount is None for amount in values)
+    data = table(history(contracts).contracts(), "id", *_TOKEN, *_USD)
+    sums = history(data[data["value_usd"].notna()]).contracts([*_TOKEN])
+    sums = sums.sort_values("value_usd", ascending=False, kind="stable")
+    shown, rest = sums.iloc[: max(top, 1)], sums.iloc[max(top, 1) :]
+    bars = []
+    for chain, token, value, advance in shown[[*_TOKEN, *_USD]].astype(object).itertuples(index=False):
+        text = f"{number(value, 2)}, advance {number(advance, 2)}"
+        bars.append(Bar(_token(chain, token), text, [value, advance], [Look(BLUE, hatch="//")] * 2))
+    value, advance = (number(total(decimals(sums[name])), 2) for name in _USD)
+    count = counted(data["id"].nunique(), "contract")
     notes = (
-        "Total value {} USD, advance {} USD, {}.".format(*both, count),
-        not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
-        left_out(without, "without a value") if not known and not data.attrs.get("notes") else "",
+        f"Total value {value} USD, advance {advance} USD, {count}.",
+        not_drawn(len(rest), f"{number(total(decimals(rest['value_usd'])), 2)} USD"),
     )
-    return Picture(data=data, rows=rows, subject="Collateral by chain and token", unit="USD", notes=notes)
+    return Picture(data=data, rows=bars, subject="Collateral by chain and token", unit="USD", notes=notes)
 
 
 def _balances(data: pd.DataFrame) -> Picture:
     """Return each chain's last record of each day."""
     day = data["at"].dt.tz_localize(None).dt.normalize()
-    rows = data[data["at"] == data["at"].groupby(day).transform("max")]
+    rows = data[(data["at"] == data["at"].groupby(day).transform("max")) & data["value_usd"].notna()]
     steps = steps_of(rows["at"].dt.tz_localize(None), "day")
-    values: Any = decimals(rows["value_usd"])
-    rows = rows.assign(step=steps.places, value=values)
-    rows = rows[rows["value"].notna()]
-    form = Form(kind="lines", x="step", y="value", by="chain", empty="nothing was recorded", known=True)
+    rows = rows.assign(step=steps.places)
+    form = Form(kind="lines", x="step", y="value_usd", by="chain", empty="nothing was recorded", known=True)
     subject = f"Value of collateral by chain{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, places=2, form=form)
 

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from functools import partial
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import pandas as pd
 
@@ -26,54 +26,48 @@ from workbench.analysis.charts.data import (
     usd,
 )
 from workbench.analysis.charts.declared import Place, chart
-from workbench.analysis.charts.kinds import Picture, bar_rows
+from workbench.analysis.charts.kinds import BELOW, Bar, Picture
+from workbench.analysis.reports.facts import mask
 from workbench.analysis.tables.rows import decimals
-from workbench.base.errors import UsageError, not_allowed
-from workbench.service.interface.vocabulary import RewardType
-from workbench.service.rendering.design import GRAY, GREEN, Look
+from workbench.service.rendering.design import BLUE, GRAY, GREEN, Look
 
-_TYPES = tuple(str(kind) for kind in RewardType)
 _GROUPS = {"spend_category": "spend category", "merchant_name": "merchant"}
-Value = Literal["points", "points_per_dollar"]
-_BOTH = ("points", "transaction_amount_cents")
-_WHAT: dict[Value, tuple[str, str]] = {
-    "points": ("Points earned", "points"),
-    "points_per_dollar": ("Points earned per dollar", "points per USD"),
+_WHAT = {
+    "points": ("Points earned", "points", "points"),
+    "points_per_dollar": ("Points earned per dollar", "points per USD", "USD"),
 }
+"""For each value: its description, the unit of the axis, and the unit of the amounts that rank the groups."""
+_TYPES = ("earned", "redeemed")
+_ZERO = Decimal(0)
 
 
-@chart("columns", x="step", y=_TYPES, total=True, empty="no rewards activity with a time")
-def points_chart(
-    rewards: object,
-    *,
-    freq: By | None = None,
-    on: str = "created_at",
-    tz: str = "UTC",
-    **place: Unpack[Place],
-) -> Picture:
+@chart("columns", x="step", y=_TYPES, empty="no rewards activity with a time")
+def points_chart(rewards: object, *, freq: By | None = None, tz: str = "UTC", **place: Unpack[Place]) -> Picture:
     """Draw points earned (above the axis) and redeemed (below it) over time.
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         freq: "day", "week", "month" or "year"; by default the unit that fits the period.
-        on: The column of times.
         tz: Time zone of the days and months.
     """
-    data = table(rewards, "type", "points", on, of="list_rewards_activity")
-    steps = steps_of(data[on], freq, tz)
+    data = table(rewards, "type", "points", "created_at", of="list_rewards_activity")
+    steps = steps_of(data["created_at"], freq, tz)
     types = texts(data["type"])
-    totals = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
-    places = range(len(steps.starts))
-    signs = zip(_TYPES, (1, -1), strict=True)
-    values = {kind: [sign * totals.get((kind, place), Decimal(0)) for place in places] for kind, sign in signs}
+    pairs = [(kind, amount or _ZERO) for kind, amount in zip(types, decimals(data["points"]), strict=True)]
+    columns: dict[str, Any] = {"step": steps.places}
+    columns["earned"] = [amount if kind == "earned" else _ZERO for kind, amount in pairs]
+    columns["redeemed"] = [amount.copy_negate() if kind == "redeemed" else _ZERO for kind, amount in pairs]
+    rows, legend = pd.DataFrame(columns)[steps.places >= 0], {}
+    for kind, look in zip(_TYPES, (Look(GREEN), Look(BLUE, hatch="//")), strict=True):
+        points = total(rows[kind])
+        legend[f"{kind} {number(points.copy_abs())}{BELOW if points < 0 else ''}"] = look
     subject = f"Points earned and redeemed, by {steps.by}{steps.during(data)}"
     notes = (
-        left_out(int((steps.places < 0).sum()), f"without {on}"),
+        left_out(int((steps.places < 0).sum()), "without created_at"),
         left_out(sum(kind not in _TYPES for kind in types), "of another type"),
         left_out(int(data["points"].isna().sum()), "without points"),
     )
-    rows = pd.DataFrame({"step": [*places], **values}, dtype=object)
-    return Picture(data=data, rows=rows, subject=subject, unit="points", notes=notes, steps=steps)
+    return Picture(data=data, rows=rows, subject=subject, unit="points", notes=notes, steps=steps, legend=legend)
 
 
 @chart("lines", x="step", y=("outstanding", "earned", "redeemed"), empty="no rewards activity")
@@ -83,18 +77,18 @@ def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
     Args:
         liability: The result of `history.liability`, or rewards.
     """
-    data = report(liability, "points_liability", "liability", "month", "earned", "redeemed", "outstanding")
+    data = report(liability, "liability", "month", "earned", "redeemed", "outstanding")
     steps = report_steps(data)
     subject = f"Points outstanding at month end{steps.during(data)}"
     return Picture(data=data, rows=data.assign(step=steps.places), subject=subject, unit="points", steps=steps)
 
 
-@chart("bars", x="value", y="name", empty="no earned rows")
+@chart("bars", empty="no earned rows")
 def rewards_chart(
     rewards: object,
     *,
     by: Literal["spend_category", "merchant_name"] = "spend_category",
-    value: Value = "points",
+    value: Literal["points", "points_per_dollar"] = "points",
     top: int = 12,
     **place: Unpack[Place],
 ) -> Picture:
@@ -107,40 +101,33 @@ def rewards_chart(
             have both.
         top: Maximum number of groups to draw, largest first; a note gives the sum of the others.
     """
-    if by not in _GROUPS or value not in _WHAT:
-        wrong = not_allowed("by", by, _GROUPS) if by not in _GROUPS else not_allowed("value", value, _WHAT)
-        raise UsageError([wrong], of="rewards_chart")
+    (what, axis, unit), has_rate = _WHAT[value], value == "points_per_dollar"
     data = table(rewards, "type", by, "points", "transaction_amount_cents", of="list_rewards_activity")
-    rows = data[(data["type"] == "earned").to_numpy(dtype=bool, na_value=False)]
-    earned = len(rows)
-    has_rate = value == "points_per_dollar"
-    rows = rows[rows[[*_BOTH] if has_rate else ["points"]].notna().all(axis="columns")]
-    names = texts(rows[by])
-    points, spent = sums(names, decimals(rows["points"])), sums(names, decimals(rows["transaction_amount_cents"]))
-    ranks, unit = (spent, "USD") if has_rate else (points, "points")
+    earned = data[mask(data["type"] == "earned")]
+    needed = ["points", "transaction_amount_cents"] if has_rate else ["points"]
+    rows = earned[earned[needed].notna().all(axis="columns")]
+    groups = texts(rows[by])
+    points, *spent = (sums(groups, decimals(rows[name])) for name in needed)
+    ranks = spent[0] if has_rate else points
     is_whole = all(amount == amount.to_integral_value() for amount in points.values())
     text = dollars if has_rate else partial(number, places=0 if is_whole else 2)
-    shown, rest = top_of({name: amount for name, amount in ranks.items() if name is not None}, top)
-    lengths, texts_of = points, {name: text(amount) for name, amount in ranks.items()}
-    if has_rate:
-        lengths = {name: ratio(points[name], usd(spent[name])) for name in shown if spent[name] > 0}
-        texts_of = {name: f"{number(rate, 3)} ({dollars(spent[name])} USD)" for name, rate in lengths.items()}
-        shown = sorted(lengths, key=lambda name: -lengths[name])
-    elif None in ranks:
-        shown.append(None)
-    bars = bar_rows(
-        ["(none given)" if name is None else label(name) for name in shown],
-        value=[lengths[name] for name in shown],
-        text=[texts_of[name] for name in shown],
-        look=[Look(GRAY if name is None else GREEN, hatch="." if name is None else "") for name in shown],
-    )
-    limit = f", the top {len(shown) - (None in shown)} of {len(shown) - (None in shown) + len(rest):,}" if rest else ""
-    others = total(ranks[name] for name in rest)
+    shown, rest = top_of(ranks, top)
+    limit = f", the top {len(shown)} of {len(ranks):,}" if rest else ""
+    bars = []
+    for name in shown:
+        length, written = points[name], text(ranks[name])
+        if has_rate and ranks[name] <= 0:
+            continue
+        if has_rate:
+            length = ratio(length, usd(ranks[name]))
+            written = f"{number(length, 3)} ({written} USD)"
+        look = Look(GRAY, hatch=".") if name is None else Look(GREEN)
+        bars.append(Bar("(none given)" if name is None else label(name), written, [length], [look]))
+    bars.sort(key=lambda bar: -bar.lengths[0])
     notes = [
-        f"{counted(earned, 'earned row')}; total {text(total(ranks.values()))} {unit}.",
-        not_drawn(len(rest), f"{text(others)} {unit}"),
-        left_out(len(data) - earned, "not earned"),
-        left_out(earned - len(rows), "without an amount" if has_rate else "without points"),
+        f"{counted(len(earned), 'earned row')}; total {text(total(ranks.values()))} {unit}.",
+        not_drawn(len(rest), f"{text(total(ranks[name] for name in rest))} {unit}"),
+        left_out(len(data) - len(earned), "not earned"),
+        left_out(len(earned) - len(rows), "without an amount" if has_rate else "without points"),
     ]
-    what, axis = _WHAT[value]
     return Picture(data=data, rows=bars, subject=f"{what} by {_GROUPS[by]}{limit}", unit=axis, notes=notes)

@@ -63,7 +63,7 @@ class View:
 
     def __repr__(self) -> str:
         reach = self.until.isoformat(sep=" ", timespec="seconds") if self.until else "an unknown time"
-        return f"<history, source {self.reading.kind}: {len(self.facts):,} postings until {reach}; {self.scope}>"
+        return f"<history from {self.reading.kind}: {len(self.facts):,} postings until {reach}; {self.scope}>"
 
     def filter(
         self,

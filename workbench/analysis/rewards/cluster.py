@@ -22,7 +22,7 @@ from workbench.analysis.rewards.read_job import ReadFilter, parameter_names, rea
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.rows import WIDTHS, to_pandas
 from workbench.base.errors import UsageError, WorkbenchError
-from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.base.system.progress import Progress, ProgressCallback
 from workbench.client.calls.client import Client
 from workbench.client.calls.guards import Limits
 from workbench.client.session import connect
@@ -60,7 +60,7 @@ def read_on_cluster(
     concurrency: int,
     path: Path,
     cluster: Any,
-    progress: bool | ProgressCallback,
+    report: ProgressCallback,
 ) -> ClusterRewards:
     """Read rewards on the workers of a cluster, for `rewards.fetch(…, cluster=…)`.
 
@@ -71,7 +71,7 @@ def read_on_cluster(
         concurrency: Maximum number of requests in flight, over all workers.
         path: Folder that all workers can access.
         cluster: Client of dask.distributed.
-        progress: As for `rewards.fetch`.
+        report: Function that is called with the progress.
     """
     if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
         raise UsageError(
@@ -82,25 +82,21 @@ def read_on_cluster(
     threads = sum(cluster.nthreads().values())
     if not threads:
         raise UsageError("the cluster has no workers", of="rewards.fetch")
-    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # at least one task for each thread
+    count = max(len(users) * MIN_USER_PAGES // TASK_PAGES, threads)  # at least one task for each thread
+    size = max(-(-len(users) // count), 1)
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
-    if len(tasks) > 1 and len(tasks[-1]) < size:
-        tasks[-2:] = [tasks[-2] + tasks[-1]]
     at_once = max(min(threads, len(tasks)), 1)
     with _client(api) as client:
         limits, names, reader = client.limits, parameter_names(client), PageReader(client.converter.names)
     if limits.reads_per_second is not None:
         limits = attrs.evolve(limits, reads_per_second=limits.reads_per_second / at_once)
     share = max(concurrency // at_once, 1)
-    reads = [
-        cluster.submit(
-            _read, api, part, wanted, limits, share, path / f"task-{i:05}", pure=False, key=f"read-{uuid.uuid4().hex}"
-        )
-        for i, part in enumerate(tasks)
-    ]
-    filters = {name: value for name, value in wanted.as_json().items() if value is not None}
-    rewards = ClusterRewards(users=tuple(users), names=names, path=path, filters=filters, reader=reader)
-    report, state = progress_callback(progress), Progress(total=len(users), unit="users")
+    reads = []
+    for i, part in enumerate(tasks):
+        how = {"pure": False, "key": f"read-{uuid.uuid4().hex}"}
+        reads.append(cluster.submit(_read, api, part, wanted, limits, share, path / f"task-{i:05}", **how))
+    rewards = ClusterRewards(users=tuple(users), names=names, path=path, filters=wanted.as_json(), reader=reader)
+    state = Progress(total=len(users), unit="users")
     try:
         for done in import_module("distributed").as_completed(reads):
             rewards.cursors |= done.result()

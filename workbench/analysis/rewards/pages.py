@@ -11,7 +11,7 @@ where its result equals the result of the exact route. Both routes return the sa
 """
 
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Sequence
 from itertools import accumulate, chain
 from typing import Any, Literal, NamedTuple
 
@@ -220,12 +220,10 @@ class PageReader:
 
     Args:
         names: Wire names that differ from the assumed names, in the form that profiles use.
-        reveal: `{"extra"}` shows the values of unknown members. Pages with unknown members then take the exact route.
     """
 
-    def __init__(self, names: Names = _NO_NAMES, reveal: Collection[str] = ()) -> None:
+    def __init__(self, names: Names = _NO_NAMES) -> None:
         self.layout = layout_of(RewardsItem)
-        self.shown = self.layout.shown(reveal)
         self._converter = converter(names)
         self._items = self._converter.wire_name(RewardsActivity, member(RewardsActivity, "items"))
         self._wire = {
@@ -271,18 +269,15 @@ class PageReader:
         if {*map(type, items)} != {list} or not {*map(type, rows)} <= {dict}:
             return []
         texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in parsed.flatten())
-        unknown = {name: [row.get(name) for row in rows] for name in _names(rows, self._wire.values())}
-        beside = {name: [page.get(name) for page in pages] for name in _names(pages, [self._items])}
-        for values in (*unknown.values(), *beside.values()):
-            if EXTRA in self.shown or not {*map(type, values)} <= {str, int, bool, type(None)}:
-                return []
-            texts += sum(type(value) is str for value in values)
+        unknown, beside = _unknown(rows, self._wire.values()), _unknown(pages, [self._items])
+        kinds = Counter(type(value) for members in (unknown, beside) for values in members.values() for value in values)
+        if not set(kinds) <= {str, int, bool, type(None)}:
+            return []
+        texts += kinds[str]
         marks = 2 * (texts + sum(map(len, rows)) + sum(map(len, pages)))
         whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
-        count = sum(
-            np.count_nonzero(np.frombuffer(body, np.uint8) == ord('"')) for body in bodies
-        )  # `count` would be slower
-        if not whole or count != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
+        quotes = np.count_nonzero(np.frombuffer(b"".join(bodies), np.uint8) == ord('"'))  # quicker than bytes.count
+        if not whole or quotes != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
             return []
         columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
         for name, convert in self._conversions.items():
@@ -290,17 +285,13 @@ class PageReader:
             if columns[name] is None:
                 return []
         columns[EXTRA] = _masked_members(unknown, len(rows))
-        members, others = (
-            Counter({name: len(values) - values.count(None) for name, values in kind.items()})
-            for kind in (unknown, beside)
-        )
-        notes = Notes(unknown_members=+members, pages=+others)
         if len(bodies) == 1:
-            return [Part(Table(columns, notes), fast=True)]
-        ends = list(accumulate(map(len, items)))
-        pairs = zip(ends, map(len, items), strict=True)
-        slices = ({name: values.slice(end - count, count) for name, values in columns.items()} for end, count in pairs)
-        return [] if notes != Notes() else [Part(Table(page, Notes()), fast=True) for page in slices]
+            return [Part(Table(columns, Notes(unknown_members=_counts(unknown), pages=_counts(beside))), fast=True)]
+        parts = []
+        for count, end in zip(map(len, items), accumulate(map(len, items)), strict=True):
+            page = {name: values.slice(end - count, count) for name, values in columns.items()}
+            parts.append(Part(Table(page, Notes()), fast=True))
+        return [] if _counts(unknown) or _counts(beside) else parts
 
     def _exact(self, body: bytes, number: int) -> Part:
         problems: tuple[Problem, ...] = ()
@@ -314,7 +305,7 @@ class PageReader:
         except Unreadable as error:
             problem, problems = "", error.problems
         else:
-            table = arrow_table(self.layout, page.items, self.shown)
+            table = arrow_table(self.layout, page.items, ())
             table.notes.pages.update(name for name, value in page.extra.items() if value is not None)
             return Part(table, fast=False)
         raise UnexpectedAnswer(f"page {number} is not a page of rewards activity: {problem}", problems=problems)
@@ -330,9 +321,15 @@ class PageReader:
         return +counter
 
 
-def _names(objects: Iterable[dict[str, Any]], known: Collection[str]) -> list[str]:
-    """Return the names of unknown members in alphabetical order."""
-    return sorted(set().union(*objects).difference(known))
+def _unknown(objects: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, list[Any]]:
+    """Return the values of unknown members, by name in alphabetical order."""
+    names = sorted(set().union(*objects).difference(known))
+    return {name: [members.get(name) for members in objects] for name in names}
+
+
+def _counts(unknown: dict[str, list[Any]]) -> Counter[str]:
+    """Return the number of values of each unknown member."""
+    return +Counter({name: len(values) - values.count(None) for name, values in unknown.items()})
 
 
 def cast(texts: object) -> Any:

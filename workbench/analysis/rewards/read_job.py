@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import reduce
@@ -47,9 +47,10 @@ class ReadFilter:
     until: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the filter as JSON values."""
+        """Return the filter's values that are not None as JSON values."""
         times = {"since": self.since, "until": self.until}
-        return {"type": self.type, **{name: time and time.isoformat() for name, time in times.items()}}
+        values = {"type": self.type, **{name: time and time.isoformat() for name, time in times.items()}}
+        return {name: value for name, value in values.items() if value is not None}
 
     def rows(self, columns: Mapping[str, Any]) -> Any:
         """Return an Arrow mask of the matching rows; None if all match. Rows without a time match."""
@@ -256,21 +257,19 @@ class Reading:
         seen = set[Any]().union(*(part.keys() for part in parts))
         # The request cannot filter by unknown types, so their rows beyond the maximum offset stay unknown.
         ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
-        added: list[tuple[Part, tuple[int, ...]]] = []
         cursor.by_type = True
         for kind in RewardType:
             position, more = PageCursor(), list[Part]()
             await self._read(user, position, more, kind)
             for part in more:
                 keys = part.keys()
-                added.append((part, tuple(i for i, key in enumerate(keys) if key not in seen and key[0] == kind)))
+                cursor.kept.append(tuple(i for i, key in enumerate(keys) if key not in seen and key[0] == kind))
                 seen.update(keys)
                 ends.update("reach" for key in keys if key[0] != kind)
+            parts += more
             ends.add(position.end)
             cursor.pages += position.pages
             cursor.readings = max(cursor.readings, position.readings)
-        parts += [part for part, _ in added]
-        cursor.kept += [selection for _, selection in added]
         cursor.end = next((end for end in ("offset ignored", "drift", "reach") if end in ends), "all")
 
     async def _page(self, user: str, page: PageRequest, number: int, kind: str | None) -> Part:
@@ -368,7 +367,6 @@ async def read_users(
     *,
     path: str | Path | None,
     resume: Rewards | None,
-    reveal: Collection[str] = (),
     running: Callable[[Reading], None] | None = None,
     **how: Any,
 ) -> Rewards:
@@ -380,21 +378,14 @@ async def read_users(
         wanted: Filter of their rows.
         path: Folder for the rows.
         resume: Result of an earlier read.
-        reveal: `{"extra"}` shows the values of unknown members.
         running: Function that is called with the read before the read begins, so that another thread can stop the read.
         how: Further arguments for `Reading`.
     """
     folder = None if path is None else Folder(Path(path), wanted.as_json())
-    names = parameter_names(api)
-    result = Rewards(
-        users=users,
-        names=names,
-        filters={name: value for name, value in wanted.as_json().items() if value is not None},
-        reader=PageReader(api.converter.names, reveal),
-        path=None if folder is None else folder.path,
-    )
+    reader, names = PageReader(api.converter.names), parameter_names(api)
+    result = Rewards(users=users, names=names, filters=wanted.as_json(), reader=reader)
     if folder is not None:
-        result.cursors |= folder.done
+        result.path, result.cursors = folder.path, dict(folder.done)
     if resume is not None:
         result.cursors |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
         result.tables, result.started = dict(resume.tables), dict(resume.started)

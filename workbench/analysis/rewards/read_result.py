@@ -143,13 +143,13 @@ class Rewards:
 
         `attrs` holds `complete` and `notes`.
         """
-        layout, revealed = self.reader.layout, self.reader.shown
+        layout = self.reader.layout
         if self.path is not None:
             tables = [self._from_folder(self.path)]
         else:
             tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
-            tables = tables or [with_user(arrow_table(layout, [], revealed), "")]
-        frame = table_frame(layout, tables, revealed)
+            tables = tables or [with_user(arrow_table(layout, [], ()), "")]
+        frame = table_frame(layout, tables, ())
         notes = self.notes
         frame.attrs.update(
             filters=dict(self.filters),

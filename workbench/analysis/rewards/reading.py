@@ -1,6 +1,6 @@
 """Read rewards of many users through overlapping, verified pages. A stopped read returns the rows read so far."""
 
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
@@ -33,7 +33,6 @@ class Options(TypedDict, total=False):
     progress: bool | ProgressCallback
     path: str | Path | None
     resume: Rewards | None
-    reveal: Collection[str]
     cluster: object
 
 
@@ -52,7 +51,6 @@ def fetch(
     progress: bool | ProgressCallback = True,
     path: str | Path | None = None,
     resume: Rewards | None = None,
-    reveal: Collection[str] = (),
     cluster: object = None,
 ) -> Any:
     """Read the rewards activity of many users concurrently, including all pages of each user.
@@ -64,7 +62,7 @@ def fetch(
     Args:
         api: A session or a client. With `cluster`, the name of a profile, the URL of a served sandbox, or an importable
             function that returns a client.
-        users: User ids, users, a sandbox's guide users, a column of ids, or a frame with a column `user_id` or `id`.
+        users: User ids, users, a column of ids, or a frame with a column `user_id` or `id`.
         type: "earned" or "redeemed"; both by default. At most 10,100 rows of each type can be reached by offset.
         since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
             else `minted_at`. Rows without a time stay. If rows come newest first, older pages are not requested.
@@ -75,7 +73,6 @@ def fetch(
         path: A folder to write Parquet parts into while reading, in bounded memory. If the call is repeated, it resumes
             the read in this folder.
         resume: The result of an earlier call; users whose read it finished are not read again.
-        reveal: `{"extra"}` shows the values of unknown members.
         cluster: A client of dask.distributed, whose workers read parts of the users, each into its own folder under
             `path`; it needs the extra `cluster`. `frame()` then returns a Dask DataFrame.
 
@@ -90,26 +87,17 @@ def fetch(
         type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")
     )
     ids = _ids(users)
-    how: dict[str, Any]
     if wanted.type not in (None, *RewardType):
         raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
     if not 1 <= concurrency <= 1_000:
         raise UsageError("concurrency must be 1 to 1,000", of="rewards.fetch")
-    if cluster is not None:
-        if path is None:
-            raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
-        how = {"concurrency": concurrency, "path": Path(path), "cluster": cluster, "progress": progress}
-        return read_on_cluster(api, ids, wanted, **how)
-    how = {
-        "concurrency": concurrency,
-        "report": progress_callback(progress),
-        "path": path,
-        "resume": resume,
-        "reveal": reveal,
-    }
-    if isinstance(api, Async):
-        return read_users(api, ids, wanted, **how)
-    return read_in_thread(api, ids, wanted, **how)
+    if cluster is not None and path is None:
+        raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
+    how: Any = {"concurrency": concurrency, "report": progress_callback(progress)}
+    if cluster is not None and path is not None:
+        return read_on_cluster(api, ids, wanted, path=Path(path), cluster=cluster, **how)
+    read: Any = read_users if isinstance(api, Async) else read_in_thread
+    return read(api, ids, wanted, path=path, resume=resume, **how)
 
 
 def _ids(users: Any) -> tuple[str, ...]:
@@ -117,12 +105,6 @@ def _ids(users: Any) -> tuple[str, ...]:
         users = [users]
     elif isinstance(users, pd.DataFrame):
         users = users["user_id" if "user_id" in users else "id"]
-    elif isinstance(users, Mapping):  # the users of a guide are ids by status
-        if not all(isinstance(group, list | tuple) for group in users.values()):
-            raise UsageError(
-                [Problem("users", "type", "must be ids, users, or lists of ids by status")], of="rewards.fetch"
-            )
-        users = [user for group in users.values() for user in group]
     listed = [user.get("id", "") if isinstance(user, Mapping) else getattr(user, "id", user) for user in users]
     if any(isinstance(user, list | dict | set) for user in listed):
         raise UsageError([Problem("users", "type", "must be ids, or users with an id")], of="rewards.fetch")

@@ -1,6 +1,6 @@
 """Frames of webhook events with their times, and of card transactions built from their events."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis.tables.columns import MOMENT_TYPE, OPEN, Column, FrameLayout, layout_of
 from workbench.analysis.tables.rows import Table, arrow_table, table_frame
+from workbench.base.arguments import a_type
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import DateTime, Text, snake
@@ -81,7 +82,8 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
     elif callable(getattr(x, "events", None)):
         x = x.events()
     events = []
-    for item in [x] if _is_event(x) or isinstance(x, Mapping | str) else x:
+    is_item = _is_event(x) or isinstance(x, Mapping | str) or not isinstance(x, Iterable)
+    for item in [x] if is_item else x:
         event: Event = item
         at: object = None
         clock = DELIVERY
@@ -93,7 +95,7 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
             inner, at = envelope_of(item)
             event = converter().structure(inner, Event)
         elif not _is_event(item):
-            raise UsageError(f"expected events, an inbox, a session or a run, not a {type(item).__name__}")
+            raise UsageError(f"expected events, a log, an inbox, a session, a run or a frame, not {a_type(item)}")
         if event.id in happened:
             at, clock = happened[event.id], DELIVERY
         events.append((event, time_of(at), clock))

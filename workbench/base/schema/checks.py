@@ -29,7 +29,7 @@ from workbench.base.schema.walk import Kind, Member, cross_rules, is_record, mem
 declare(
     "allow",
     python="allowing({name}=True) sends it",
-    other="a person has to allow it",
+    other="a person must allow it",
 )
 
 
@@ -201,7 +201,7 @@ def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
 
 def _missing(kind: Kind) -> str:
     if isinstance(kind, walk.Integer) and kind.full:
-        return "is empty; write FULL for the full amount, in code wb.FULL"
+        return "is empty; write FULL (in code wb.FULL) for the full amount"
     return "is missing; pass true or false" if isinstance(kind, walk.Boolean) else "is missing"
 
 
@@ -416,7 +416,7 @@ def advice(name: str, value: str | date, record: object) -> str | None:
             return "is not a US postal code: five digits, such as 02134"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
             public = ipaddress.ip_address(text).is_global
-            return None if public else "is not a public address; it must be the applicant's own"
+            return None if public else "is not a public address; pass the applicant's own address"
     pattern, advice = _PLAUSIBLE.get(name, ("", ""))
     return advice if pattern and not re.fullmatch(pattern, text) else None
 
@@ -441,7 +441,7 @@ _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_add
 
 
 def flags(answer: object) -> tuple[Problem, ...]:
-    """Return the unusual members of an answer, which are missing or unknown, or break their rule."""
+    """Return the unusual members of an answer: missing members, unknown members, and values that break their rule."""
     return tuple(_flags(answer, ""))
 
 
@@ -469,7 +469,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer. Each has a flag that says whether a rule applies to its values."""
+    """Return the members of an answer, each with a flag for whether a rule applies to its values."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, dataclass_transform
 import attrs
 
 DOTS = "•••"
-MASK = "•"  # a value with this mark is masked, and is never sent
+MASK = "•"  # marks a masked value, which is sent only if the caller allows it
 
 
 class Privacy(Enum):

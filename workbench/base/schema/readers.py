@@ -163,7 +163,7 @@ def _typed(expected: str, *classes: type[Any]) -> Reader:
         if value.__class__ in classes or value is None:
             return value
         if value.__class__ is float and Decimal in classes:
-            raise mismatch("is a float, which is not exact: json.loads(…, parse_float=Decimal) reads it as it was sent")
+            raise mismatch("is a float, which is not exact; read the JSON with json.loads(…, parse_float=Decimal)")
         raise mismatch(f"must be {expected}")
 
     return read

@@ -443,6 +443,6 @@ def _check_header(path: Path, application: int, version: int) -> None:
     file_version = int.from_bytes(head[60:64], "big")
     if file_version != version:
         raise UnusableFile(
-            f"{path} was written by another version of the workbench (its format is {file_version}; {version} is read "
-            "here). Open it with that version, or name another file. It was left unchanged."
+            f"{path} was written by another version of the workbench (its format is {file_version}; this version "
+            f"reads {version}). Open it with that version, or name another file. It was left unchanged."
         )

@@ -30,7 +30,7 @@ def file_system(path: Path) -> str:
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Reject an invalid file name before the work whose result goes into the file.
+    """Reject an invalid file name early, before the work whose result the file would store.
 
     Raises:
         UsageError: The name is not text or a path, is too long, or contains NUL or half of a surrogate pair.
@@ -100,7 +100,7 @@ def write_files(
 
     Args:
         files: Content of each file, as for `write_file`. None removes the file. The last file is the main file.
-        private: Whether only the owner may read the files, or the files to which this applies.
+        private: Whether only the owner may read the files, or the paths of the files that only the owner may read.
 
     Raises:
         OSError: A file cannot be written. The previous files are unchanged.

@@ -277,7 +277,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     _part: str | None = "head"  # the part of a request that is being received
     _timed: str | None = None  # the part whose timer runs
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # minimum number of bytes of the head that were received
+    _head = 0  # lower bound of the bytes of the head received so far
     _chunk = 0  # number of bytes in the latest chunk
     _ended = False  # whether the client closed its side
     # refusal of a pipelined request that waits for the response to an earlier one
@@ -316,7 +316,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
         self._part = "head"
-        self._head = 1 - self._chunk  # where the head starts in the chunk is unknown, so at least one byte counts
+        self._head = 1 - self._chunk  # the head may start anywhere in the chunk, so only one byte is certain
 
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():  # the head is parsed again without the offer to upgrade
@@ -421,7 +421,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def running(handler: Handler, **options: Any) -> AbstractContextManager[str]:
-    """Serve a handler that does not need its URL. The arguments are those of `serving`."""
+    """Serve a handler that does not need its URL. The arguments are the same as for `serving`."""
     return serving(lambda _: handler, **options)
 
 

@@ -28,7 +28,7 @@ class FileLock:
     """
 
     def __init__(self, path: Path) -> None:
-        """Prepare the lock of `path`: a file next to it (links resolved) named with the suffix `.lock`."""
+        """Prepare the lock of a file. The lock file is next to it (links resolved), with `.lock` added to the name."""
         path = path.resolve()
         self._name = path.name
         self._path = path.with_name(path.name + ".lock")

@@ -90,7 +90,7 @@ def loads(text: str) -> dict[str, Any]:
     except RecursionError:
         reason = "is nested too deeply"
     except ValueError:
-        reason = "has a number of too many digits"
+        reason = "has a number with too many digits"
     raise NotToml(reason)
 
 

@@ -32,7 +32,7 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
 
 def _unknown(name: str, names: Collection[str]) -> Problem:
     if name == "idempotency_key":
-        message = 'is not an argument; send a key by `with api.idempotency("…"):` around the call'
+        message = 'is not an argument; to send an idempotency key, call inside `with api.idempotency("…"):`'
         return Problem(name, "unknown", message)
     return unknown_name(name, names)
 
@@ -57,11 +57,10 @@ def from_wire(
     of_path = {member.name: member.wire for member in members(row.request) if member.wire in placeholders(row.path)}
     strange = [name for name in path_arguments if name not in of_path]
     if strange:
-        there = f"; there are {', '.join(of_path)}" if of_path else "; there is none"
-        raise InvalidArguments(
-            [Problem(visible(name, 60), "unknown", f"is not part of the path{there}") for name in strange], of=row.name
-        )
-    # The id of the path may be in the body, as it is in a log.
+        there = f"path parameters: {', '.join(of_path)}" if of_path else "this operation has none"
+        message = f"is not a path parameter ({there})"
+        raise InvalidArguments([Problem(visible(name, 60), "unknown", message) for name in strange], of=row.name)
+    # A body from a log may contain the ids of the path.
     path = {wire: raw[wire] for wire in of_path.values() if wire in raw}
     path |= {of_path[name]: value for name, value in path_arguments.items()}
     rest = {name: _as_text(value) if row.in_query else value for name, value in raw.items() if name not in path}
@@ -72,7 +71,7 @@ def from_wire(
         raise InvalidRequest(problems, of=row.name)
     if unknown:
         shown = visible(", ".join(unknown), 200)
-        advise(f"{row.name}: the interface does not know {shown}; it is left out")
+        advise(f"{row.name}: undocumented and therefore not sent: {shown}")
     return request
 
 

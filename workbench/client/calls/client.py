@@ -50,7 +50,7 @@ class _Calls(BaseClient):
 
     @abstractmethod
     def _run(self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None) -> Any:
-        """Run `_call` to completion, or return its awaitable."""
+        """Run the coroutine `_call` to completion, or return it to be awaited."""
 
     async def _call(self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None) -> Any:
         return await self._exchange(operation, request, resend_of)
@@ -103,7 +103,7 @@ class _Calls(BaseClient):
         if network().is_replaced():
             return None
         text = (
-            f"a test of pytest would call {self._url.host}; give the client a transport, such as sandbox.transport(), "
+            f"a pytest test would call {self._url.host}; give the client a transport, such as sandbox.transport(), "
             "a mock, or httpx.HTTPTransport() for real calls"
         )
         return Broken(text, left=False, final=True)
@@ -135,7 +135,10 @@ class _Calls(BaseClient):
             try:  # an empty password, because OpenSSL would ask for one at the terminal
                 context.load_cert_chain(certificate, self._http.client_key_file, password=lambda: b"")
             except (OSError, ValueError) as error:
-                text = f"cannot be loaded with its key, unencrypted and in PEM format ({type(error).__name__})"
+                text = (
+                    "cannot be loaded; the certificate and its unencrypted key must be in PEM format "
+                    f"({type(error).__name__})"
+                )
                 raise UsageError([Problem("http.client_cert_file", "file", text)]) from None
         return context
 

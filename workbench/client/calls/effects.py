@@ -14,10 +14,9 @@ from workbench.service.interface.table import OPERATIONS
 declare(
     "resolve",
     python=(
-        'api.journal.evidence("{id}") shows the evidence of the events. Then record the outcome: '
-        'api.journal.resolve("{id}", '
-        '"done"), or with "not_sent"; or send it again: api.journal.resend("{id}", request), where request is its '
-        "arguments as a dict."
+        'api.journal.evidence("{id}") shows what the events prove. Then record the outcome, "done" or "not_sent", '
+        'with api.journal.resolve("{id}", "done"), or send the call again with api.journal.resend("{id}", request), '
+        "where request is a dict of its arguments."
     ),
     other="Then record in the journal how {id} ended: done, or not sent.",
 )

@@ -164,15 +164,15 @@ class Evidences:
         most, least = len(calls), sum(call.surely for call in calls)
         counts = f"{_number(len(records), 'event')}, {_number(most, 'other call')} that may have caused one"
         if len(records) > most:
-            verdict, reason = Verdict.DONE, f"{counts}: carried out"
+            verdict, reason = Verdict.DONE, f"{counts}: this call was carried out"
         elif len({event.id for event in events}) > least:
-            verdict, reason = Verdict.OPEN, f"{counts}: this call or another"
+            verdict, reason = Verdict.OPEN, f"{counts}: this call or another one caused it"
         else:
             verdict, reason = Verdict.NOT_FOUND, "no event shows this call; events may be late or missing"
             if not self._is_read:
-                reason = "no event shows this call; the events of its service are not known here"
+                reason = "no event shows this call, but this journal has no events of its service"
             elif evidence.complete:
-                reason = "no event shows this call, and all events are here: not carried out"
+                reason = "no event shows this call, and no event is missing, so it was not carried out"
         unsure = [call.entry.id for call in calls if not call.surely]
         return attrs.evolve(
             evidence,

@@ -139,7 +139,7 @@ class Exchange:
         finally:
             try:
                 self.record_end()
-            finally:  # recorded again, since an interrupt may have prevented the first attempt
+            finally:  # tried again, since an interrupt may have prevented the first attempt to record
                 self.record_end()
             for notice in self.notices:
                 advise(notice)
@@ -373,7 +373,7 @@ class Exchange:
             self.not_sent(broken.why, broken.cause)
         times = {1: "once", 2: "twice"}.get(self.tries, f"{self.tries} times")
         raise errors.NoAnswer(
-            f"{self.operation.name}: {self.context.host} did not answer ({broken.why}), asked {times}."
+            f"{self.operation.name}: {self.context.host} did not answer ({broken.why}), tried {times}."
             f"{self.retry_budget_note}"
         ) from broken.cause
 
@@ -493,7 +493,7 @@ class Exchange:
         if why is None:
             if extra := getattr(self.answer, "extra", None):
                 names = visible(", ".join(sorted(map(str, extra))), 120)
-                self.once("extra", f"members that the document does not name ({names})", LOG.info)
+                self.once("extra", f"undocumented members ({names})", LOG.info)
             return
         accepted = f"{self.described}: accepted ({response.status}), but the answer"
         text = f"{accepted} could not be read: {why}."

@@ -25,12 +25,12 @@ from workbench.service.interface.table import OPERATIONS, Call, Operation
 declare(
     "arm",
     python='Allow it temporarily: arm(operations={{"{operation}"}}, minutes=10, reason="…").',
-    other="A person has to arm {operation} for a few minutes.",
+    other="A person must arm {operation} for a few minutes.",
 )
 declare(
     "again",
     python="allowing(again=True) sends it again",
-    other="a person has to allow the repetition",
+    other="a person must allow the repetition",
 )
 
 LONGEST = 120  # maximum number of minutes for which operations can be armed
@@ -161,7 +161,7 @@ class ClientContext:
         if not operation.effect:
             return
         if self.locked:
-            raise NotArmed(f"{operation.name}: {self.locked}, so nothing with an effect is sent.")
+            raise NotArmed(f"{operation.name}: {self.locked}, so the call was not sent.")
         if not self.production:
             return
         arming = self.armed

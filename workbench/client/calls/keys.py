@@ -46,7 +46,7 @@ def state_folder() -> Path:
     except OSError as error:
         raise CannotRecord(
             f"the folder {folder} cannot be created ({error.strerror or type(error).__name__}); nothing was "
-            "sent. WORKBENCH_STATE names another."
+            "sent. Set WORKBENCH_STATE to another folder."
         ) from None
     return folder
 
@@ -79,7 +79,7 @@ def installation_secret() -> bytes:
         CannotRecord: The secret can be neither read nor created.
     """
     path = state_folder() / "secret"
-    reason = "it is damaged; remove it, and a new one is created"
+    reason = "it is damaged; remove the file to create a new secret"
     try:
         secret = read_or_make(path, os.urandom(32))
         if len(secret) == 32:

@@ -165,8 +165,8 @@ def host_of(location: str) -> str:
 
 
 NOTICES = {
-    "deprecation": "the service calls this deprecated",
-    "sunset": "the service will remove this",
+    "deprecation": "the service marks this operation as deprecated",
+    "sunset": "the service will remove this operation",
     "workbench-fault": "the sandbox injects faults",
     "workbench-ignored": "the sandbox ignores a header",
 }

@@ -200,7 +200,7 @@ def wire_name_problems(names: Mapping[str, Any]) -> list[Problem]:
             for member in members(known[name])
             if (key := f"{snake(known[name].__name__)}.{member.name}") != name
         }:
-            problems.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
+            problems.append(Problem(path, "twice", f"is {wire!r}, which another member of the record has too"))
     return problems
 
 

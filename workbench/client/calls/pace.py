@@ -120,7 +120,7 @@ class Pace:
             self.not_before = max(self.not_before, until)
 
     def wait(self, effect: bool, now: float, longest: float) -> float:
-        """Return the delay of a call and reserve its slot; a delay above `longest` reserves none."""
+        """Return the delay of a call and reserve its slot; a delay above `longest` reserves no slot."""
         if not any(self._gaps.values()) and self.not_before <= now:
             return 0.0
         with self._lock:

@@ -59,7 +59,7 @@ def profile_names() -> tuple[str, ...]:
 
 @hide_arguments
 def open_profile(name: str | None = None) -> Profile:
-    """Read a profile by its name, or the one of `WORKBENCH_PROFILE`.
+    """Read the named profile, or the profile that `WORKBENCH_PROFILE` names.
 
     Raises:
         InvalidProfile: The profile cannot be used; the message lists all problems.

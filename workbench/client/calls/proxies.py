@@ -18,11 +18,11 @@ class Proxy:
 
 
 def read_proxy(text: object, path: str) -> Proxy:
-    """Return the proxy of an address; without a scheme it is http://.
+    """Parse the address of a proxy. Without a scheme, http:// is assumed.
 
     Raises:
-        UsageError: It is not the address of an HTTP proxy. The message contains no part of it, because it may hold a
-            password.
+        UsageError: The text is not the address of an HTTP proxy. The message does not quote the text, because it may
+            contain a password.
     """
     if problem := proxy_problem(text):
         raise UsageError([Problem(path, "proxy", problem)])
@@ -36,7 +36,7 @@ def read_proxy(text: object, path: str) -> Proxy:
 
 
 def proxy_problem(text: object) -> str | None:
-    """Return why a value is not the address of an HTTP proxy; None if it is."""
+    """Return why a value is not the address of an HTTP proxy, or None for a valid address."""
     wanted = "must be the address of an HTTP proxy, such as http://proxy.example.com:3128"
     if not isinstance(text, str):
         return wanted
@@ -55,7 +55,7 @@ def _with_scheme(text: str) -> str:
 
 
 def environment_proxy(scheme: str, host: str) -> Proxy | None:
-    """Return the proxy that the environment names for a host; None if its connections are direct."""
+    """Return the proxy that the environment names for a host, or None for direct connections."""
     # imported late, since only trust_env needs it
     from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 

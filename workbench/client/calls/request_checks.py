@@ -70,7 +70,7 @@ def findings(
     if pasted := pasted_keys(seen):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
-    # Numbers in requests to a sandbox should be ones that were never issued, so that warning is left out.
+    # Requests to a sandbox should contain only numbers that were never issued, so this warning is omitted.
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 

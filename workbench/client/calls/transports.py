@@ -74,7 +74,7 @@ def _left(timeout: float | None) -> float | None:
 
 
 class TimelyStream(httpcore.NetworkStream):
-    """Stream whose steps all end at the call's deadline. `opened` contains it until it is closed."""
+    """Stream on which every step times out at the call's deadline. `opened` contains the stream until it is closed."""
 
     def __init__(self, inner: httpcore.NetworkStream, opened: "set[TimelyStream]") -> None:
         self._inner, self._opened = inner, opened

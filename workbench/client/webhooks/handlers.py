@@ -2,8 +2,8 @@
 
 A handler runs at least once for each event: if the process is killed before the run is recorded, the handler runs again
 with the same `event.id`. The store records the position of each handler by name, so one process can receive and another
-can handle. An `atomic` handler writes to the inbox's file in the transaction that records the run: exactly once. An
-`async def` handler is awaited in a separate event loop, one event after another.
+can handle. An `atomic` handler writes to the inbox's file in the transaction that records the run, so its writes happen
+exactly once. An `async def` handler is awaited in a separate event loop, one event after another.
 """
 
 import inspect
@@ -73,7 +73,7 @@ class Handler:
     retry_after: Sequence[float]
     turn: OneAtATime
     loop: Any  # an asyncio.Runner
-    looked_until: int = 0  # number of the last event up to which every event was handled
+    looked_until: int = 0  # number of the event up to which all events were handled
 
     def beside_loop(self, run: Callable[[], T]) -> T:
         """Call a function that needs the handler's event loop, in a separate thread if a loop runs in this one."""
@@ -351,7 +351,7 @@ class Handlers:
         db.execute("UPDATE handlers SET position = max(position, ?) WHERE name = ?", (sequence, handler.name))
 
     def _record_failure(self, handler: Handler, sequence: int, event: Event, tries: int, error: BaseException) -> None:
-        # Only the class is logged: the error's message may contain private data, and is kept in the store alone.
+        # Only the error's class is logged. Its message may contain private data, so only the store has it.
         name = type(error).__name__
         log.warning("handler %s failed with %s on %s %s (try %d)", handler.name, name, event.kind, event.id, tries)
         state, due = "failed", 0.0

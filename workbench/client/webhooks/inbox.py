@@ -157,7 +157,7 @@ class Inbox:
             now: Function that returns the current time.
 
         Raises:
-            UsageError: No keys were given, so anyone could send events, or a key cannot be one.
+            UsageError: No keys were given, so anyone could send events, or a key is invalid.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         listed = keys if isinstance(keys, Sequence) and not isinstance(keys, str | bytes) else (keys,)
@@ -211,8 +211,9 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: the delivery is accepted; a signed delivery is stored even if it cannot be read. 400: the body is not an
-        event, and unsigned deliveries are accepted. 401: the signature is missing or wrong. 413: the body is too large.
+        204: the delivery is accepted; a signed delivery is stored even if it cannot be read. 400: an unsigned delivery
+            was accepted, but its body is not an event. 401: the signature is missing or wrong. 413: the body is too
+            large.
         503: the delivery could not be stored; the sender should retry.
         """
         try:
@@ -259,7 +260,7 @@ class Inbox:
         return self._scheme(lower_headers(headers), body, keys) if keys else None
 
     def _renew_keys(self) -> bool:
-        """Fetch keys again that come from functions, but not for each forged delivery; return whether a key changed."""
+        """Fetch keys from functions again, at most once in 30 seconds, and return whether a key changed."""
         if monotonic() - self._renewed < _RENEWAL_SECONDS:
             return False
         self._renewed = monotonic()
@@ -332,7 +333,7 @@ class Inbox:
         self, kind: KindPattern | None = None, where: Where | None = None, since: Since = None
     ) -> list[AnyEvent]: ...
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
-        """Return the events in order of arrival. The arguments are those of `stored`."""
+        """Return the events in order of arrival. The arguments are the same as for `stored`."""
         return [stored.event for stored in self.stored(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:
@@ -355,7 +356,7 @@ class Inbox:
         timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=events[-1] if events else None,
-            # of events with the same time, the last one
+            # if events have the same time, take the last
             by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),
         )
 
@@ -496,22 +497,23 @@ class Inbox:
 
         A function declared with `async def` is awaited. A failure is recorded and retried, and does not stop other
         handlers. A handler with a known name continues at its stored position, also in another process. If several
-        processes share a file, one of them runs it at a time. After a crash it may receive an event a second time.
+        processes share a file, one of them runs the handler at a time. After a crash a handler may receive an event a
+        second time.
 
         Args:
             name: Name of the handler in the store (default: its module and name).
-            atomic: Call it with the event and the inbox's database, inside the transaction that records the run: its
-                writes there happen exactly once.
+            atomic: Call the function with the event and the inbox's database, inside the transaction that records the
+                run, so that its writes happen exactly once.
             ordered: Preserve the order of arrival for each resource: while an event waits for a retry, later events
                 about the same resource wait too.
             since: Start position of a handler whose name is new to the store: "beginning" for all stored events,
                 "now" for later ones only, or the id of an event for later events.
-            retry_after: Seconds before each retry of a failed event, varied by 10 % at random (default: 8 retries
-                in about a day). After the last one it is in `dead_letters()`.
+            retry_after: Seconds before each retry of a failed event, varied by 10 % at random (default: 8 retries in
+                about a day). After the last retry the run is in `dead_letters()`.
 
         Raises:
             UsageError: No events of this kind exist. To handle undocumented kinds, pass a pattern.
-            UsageError: The function cannot be called that way, or is a generator.
+            UsageError: The function cannot be called with these arguments, or is a generator.
             UsageError: No stored event has the id `since`.
         """
         check_kind(kind, "inbox.on")
@@ -573,7 +575,8 @@ class Inbox:
         """Receive deliveries over HTTP and yield the URL. Handlers run in separate threads meanwhile.
 
         Args:
-            host: Address to listen on: loopback, unless the inbox has keys and accepts nothing unsigned.
+            host: Address to listen on. Other than loopback, the inbox needs keys and must accept only signed
+                deliveries.
             port: Port to listen on; 0 takes any free port.
             path: Path that accepts deliveries.
             hosts: Further host names of the receiver, such as a tunnel's; they require keys, or a path that

@@ -22,7 +22,7 @@ def serve(
     hosts: Sequence[str],
     max_body: int,
 ) -> Iterator[str]:
-    """Pass deliveries to a path on to a function, one at a time in a thread, and yield the URL.
+    """Receive deliveries at a path, pass each to a function, one at a time in a thread, and yield the URL.
 
     Args:
         respond: Function that returns the HTTP status for the headers and body of a delivery.
@@ -63,12 +63,12 @@ def serve(
 def _refused(request: Request, path: str) -> tuple[int, str] | None:
     """Return the status and the reason for a request that is not a delivery."""
     if request.method != "POST":
-        return 405, "Not a POST"
+        return 405, "The method is not POST"
     if request.path != path:
-        return 404, "Not the path of the inbox"
+        return 404, "The path is not the inbox's"
     if request.headers.get("origin") is not None:
-        return 403, "A web page in a browser"  # no webhook sender sets an Origin header
+        return 403, "The request comes from a web page"  # no webhook sender sets an Origin header
     kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "") or request.headers.get("content-encoding") not in (None, "identity"):
-        return 415, "Not declared as JSON"
+        return 415, "The content type is not JSON"
     return None

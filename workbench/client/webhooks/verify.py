@@ -89,7 +89,7 @@ def lower_headers(headers: Headers) -> dict[str, str]:
 MAX_BODY = 2**20
 
 Where = Callable[[Any], Any] | Mapping[str, Any]
-"""A function of the event, or values by dotted attribute paths of the event or of its body."""
+"""Condition on an event: a function, or values by dotted attribute path of the event or its body."""
 
 
 class TooLarge(InvalidWebhook):
@@ -240,7 +240,7 @@ def sample(
         kind: Kind of event, such as `user.updated`.
         key: Key to sign with.
         event_id: Id of the envelope (default: a new id for each sample).
-        version: Version of the payload (default: the documented one).
+        version: Version of the payload (default: the documented version).
         event_received_at: Time of the event (default: as in the examples, if the kind has a time).
         overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
 

@@ -21,7 +21,7 @@ from workbench.service.rendering.text import Sheet
 declare(
     "recipient",
     python="to continue anyway, pass the last {count} characters of the recipient: allow=…",
-    other="to continue anyway, a person has to type the last {count} characters of the recipient",
+    other="to continue anyway, a person must type the last {count} characters of the recipient",
 )
 declare(
     "sign",
@@ -60,7 +60,8 @@ def plan(
         decimals: The token's decimals if you know them; the interface does not state them.
         allow: The last 8 characters of the recipient, to override a problem that allows it.
         clock: Clock for the expiry (default: the client's).
-        names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. Those of a sandbox are known.
+        names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. The labels of a sandbox are
+            known.
 
     Raises:
         UsageError: The withdrawal has problems. The message lists all problems.
@@ -196,9 +197,8 @@ class Plan(Terms, Shown):
             404: "No contract of this tenant accepts this token on this chain: list_contracts() shows the tokens of "
             "each contract",
             409: "Nothing was signed. Use the earlier signature, or wait until it expires, then sign again",
-            422: f"The contract holds less than requested: its balance was {self.token.balance or 'nothing'} when it "
-            "was "
-            "listed. List the contracts again and request less, or deposit first",
+            422: f"The contract holds less than requested: its balance was {self.token.balance or 'nothing'} when "
+            "the contract was listed. List the contracts again and request less, or deposit first",
         }.get(error.status)
         if hint is None:
             return error

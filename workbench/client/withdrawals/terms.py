@@ -161,7 +161,7 @@ class Terms:
             return None
         before = sum(known, Fraction())
         missing = len(tokens) - len(known)
-        rest = f", {missing} tokens without a balance or rates left out" if missing else ""
+        rest = f", {missing} tokens without a balance or rates are not counted" if missing else ""
         after = dollars_text(before - less) if before >= less else "not enough"
         return f"{dollars_text(before)} before, {after} after{rest}"
 
@@ -175,7 +175,7 @@ class Terms:
             return f"{admin} of this contract"
         if any(same_address(self.recipient, own) for own in (contract.proxy_address, contract.deposit_address)):
             return "this contract"
-        return name or "not known here: compare it with the address that its owner states elsewhere"
+        return name or "not known here: compare the address with the one that its owner gave you"
 
     def _place_of(self, address: str) -> str | None:
         admins = self.contract.admin_addresses or ()

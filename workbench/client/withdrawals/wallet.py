@@ -1,4 +1,5 @@
-"""Signatures and inputs for wallets: the admin's message, call data, transaction, parameters; and explained call data.
+"""Signatures, inputs for wallets (an admin's message, call data, transactions, parameters), and explanations of call
+data.
 
 Signatures are masked in output and excluded from dumps and pickles.
 """
@@ -38,12 +39,12 @@ declare(
 declare(
     "wallet_file",
     python="json() or save(path) exports it for the wallet.",
-    other="It is for the wallet, as JSON.",
+    other="The wallet reads it as JSON.",
 )
 declare(
     "wallet_json",
     python="json() exports it for a wallet.",
-    other="It is for a wallet, as JSON.",
+    other="A wallet reads it as JSON.",
 )
 
 SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
@@ -115,7 +116,7 @@ class Revealed(NotSerializable):
         if self._clock.monotonic() >= self._until:
             self.hide()
         if self._secret is None:
-            raise UsageError(f"revealed for {SHOWN_FOR:.0f} s, which have passed; {Remedy('reveal')}")
+            raise UsageError(f"the {SHOWN_FOR:.0f} s for reading the signature have passed; {Remedy('reveal')}")
         return self._secret
 
     def __repr__(self) -> str:
@@ -143,7 +144,7 @@ class ForWallet(Shown):
     __slots__ = ()
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return JSON text for a wallet; with a path, write it to that file too."""
+        """Return the object as JSON for a wallet, and write it to a file if a path is given."""
         text = json.dumps(self, indent=2)
         if path is not None:
             write_file(Path(path), f"{text}\n".encode(), private=False)
@@ -151,7 +152,7 @@ class ForWallet(Shown):
 
 
 class AdminMessage(dict[str, Any], ForWallet):
-    """EIP-712 typed data for an admin's wallet to sign: a dictionary, ready as JSON. It holds no secret."""
+    """EIP-712 typed data for an admin's wallet to sign, as a dictionary of JSON values. It contains no secret."""
 
     def __init__(self, typed_data: Mapping[str, Any], *, admin: str, nonce: int, salt: bytes) -> None:
         super().__init__(typed_data)
@@ -214,8 +215,8 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
     raw = secrets.token_bytes(32) if salt is None else chains.read_bytes(salt, 32, "salt")
     if salt is not None and _is_key_of(signer, raw):
         text = (
-            "is the private key of the admin. Never paste a private key here: a salt becomes public. Omit it to "
-            "generate one"
+            "is the private key of the admin. Never paste a private key here: a salt becomes public. Omit the "
+            "salt to generate one"
         )
         raise UsageError([Problem("salt", "private-key", text)], of="withdrawal")
     typed_data = chains.withdraw_typed_data(
@@ -259,8 +260,8 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
         notes = [str(Remedy("wallet_json"))]
         if "parameters" in self:
             notes.append(
-                "It is partial: the call of the contract (on Solana withdrawSingleSignerCollateralAsset, on Stellar "
-                "withdraw_assets, in public examples) takes these parameters: "
+                "The transaction is partial: the contract's call (on Solana withdrawSingleSignerCollateralAsset, on "
+                "Stellar withdraw_assets, in public examples) takes these parameters: "
                 f"{Remedy('assumption', id='withdrawal_ed25519_transaction')}."
             )
         return sheet_of("transaction", rows, notes=notes)

@@ -107,7 +107,7 @@ class Withdrawal(NotSerializable, Shown):
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
         self.expires_at = (
             answer.expires_at if isinstance(answer.expires_at, datetime) else None
-        )  # None if the service's time could not be parsed; the answer then has text
+        )  # None if the service's time could not be parsed; the answer then has it as text
         # the form in which the time is signed
         self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
@@ -246,7 +246,7 @@ class Withdrawal(NotSerializable, Shown):
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
-            raise _invalid("signer", "is required: the public key of the service, which this answer does not carry")
+            raise _invalid("signer", "is required: the public key of the service, which this answer does not contain")
         return chains.verify_ed25519(key, signed, secret.data)
 
     def _message(self, nonce: int | None, stellar: Callable[..., bytes] | None = None) -> bytes:
@@ -312,7 +312,7 @@ class Withdrawal(NotSerializable, Shown):
             base = {"from": plan.admin, **base}
             if plan.chain.family is Family.SOLANA:
                 if secret.public_key is None:
-                    raise _invalid("publicKey", "is missing: this answer does not carry the key of the service")
+                    raise _invalid("publicKey", "is missing: this answer does not contain the service's key")
                 checked = ed25519_instruction(secret.public_key, self._message(nonce), secret.data)
                 instruction = {"programId": ED25519_PROGRAM, "accounts": [], "data": CallData("0x" + checked.hex())}
                 base["instructions"] = [instruction]

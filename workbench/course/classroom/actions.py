@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from workbench.base.errors import UsageError
 from workbench.base.system import toml
 from workbench.course.attempt import run
-from workbench.course.evidence import operator
+from workbench.course.evidence import Record, operator
 from workbench.course.task_files import EXERCISES
 from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
@@ -15,27 +14,18 @@ from workbench.service.interface.table import OPERATIONS
 
 MAX_NOTE = 2_000
 _FILE = toml.load(Path(__file__).with_name("actions.toml"))
-EVENTS: Mapping[str, Sequence[Mapping[str, Any]]] = _FILE["event"]
+EVENTS: Mapping[str, Sequence[Record]] = _FILE["event"]
 """Steps of each event by its label."""
 LESSONS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES.values()))
-_CHOICES: Mapping[str, Sequence[str]] = {
+ACTIONS: Mapping[str, Record] = _FILE["action"]
+"""Actions of the board by name; `act` accepts the sandbox's other controls as well."""
+CHOICES: Mapping[str, Sequence[str]] = {
     "events": tuple(EVENTS),
     "lessons": LESSONS,
     "faults": tuple(dict.fromkeys((*OF_ANSWERS, *OF_DELIVERIES))),
     "operations": ("", *OPERATIONS),
 }
-ACTIONS: Sequence[Mapping[str, Any]] = tuple(
-    {
-        "name": name,
-        **action,
-        "fields": [
-            {**field, "choices": _CHOICES[field["choices"]] if "choices" in field else ()}
-            for field in action.get("fields", ())
-        ],
-    }
-    for name, action in _FILE["action"].items()
-)
-"""Actions of the board; `act` accepts the sandbox's other controls as well."""
+"""Choices for the fields of actions."""
 
 
 def push(sandbox: Sandbox, event: str) -> None:

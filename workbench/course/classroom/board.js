@@ -1,4 +1,4 @@
-// The trainer's board. It asks the class server for changes twice a second, and inserts every text as text, never as HTML.
+// The trainer's board. It reads its data twice a second, and inserts every text as text, never as HTML.
 "use strict";
 const $ = (id) => document.getElementById(id);
 const GLYPHS = { done: "✓", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
@@ -6,7 +6,7 @@ const WORDS = { done: "done", stuck: "stuck", tried: "tried", begun: "begun", un
 let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem("trainer-key") || "";
 if (key) sessionStorage.setItem("trainer-key", key);  // a reloaded page stays signed in, and the key leaves the address bar
 history.replaceState(null, "", location.pathname);
-let shown = "", board = null, chosen = null, link = null, whole = 0;
+let shown = "", board = null, chosen = null, link = null;
 
 function element(name, text, className, ...children) {
   const made = document.createElement(name);
@@ -93,7 +93,9 @@ function rowOf(one) {
   name.scope = "row";
   name.title = one.learner;
   const row = element("tr", null, one.learner === chosen ? "chosen" : null, name);
-  row.append(...[one.done, one.tries, one.hints, Math.round(one.minutes)].map((number) => element("td", String(number), "number")));
+  const results = Object.values(one.results), done = results.filter((each) => each.done);
+  const sum = (rows, member) => rows.reduce((total, each) => total + (each[member] || 0), 0);
+  row.append(...[one.done, sum(results, "tries"), sum(results, "hints"), Math.round(sum(done, "minutes"))].map((number) => element("td", String(number), "number")));
   row.append(element("td", lastProblem(one), "problem"), ...board.tasks.map((each) => cell(one.results[each.id], one.stuck.includes(each.id))));
   return row;
 }
@@ -163,16 +165,17 @@ function draw() {
   $("who").replaceChildren(...["all", ...learners.map((one) => one.learner)].map((name) => new Option(name === "all" ? "everyone" : name, name)));
   $("who").value = who || "all";
   if (!$("what").options.length) {
-    $("what").replaceChildren(...board.actions.map((one) => new Option(one.label, one.name)));
+    $("what").replaceChildren(...Object.entries(board.actions).map(([name, one]) => new Option(one.label, name)));
     fields();
   }
 }
 
 function fields() {
-  const action = board.actions.find((one) => one.name === $("what").value);
-  $("arguments").replaceChildren(...action.fields.map((field) => {
-    const input = element(field.choices.length ? "select" : "input");
-    if (field.choices.length) input.append(...field.choices.map((choice) => new Option(choice, choice)));
+  const action = board.actions[$("what").value];
+  $("arguments").replaceChildren(...(action.fields || []).map((field) => {
+    const choices = board.choices[field.choices];
+    const input = element(choices ? "select" : "input");
+    if (choices) input.append(...choices.map((choice) => new Option(choice, choice)));
     else Object.assign(input, { type: field.kind || "text", value: field.value || "" });
     input.name = field.name;
     return element("label", field.label + " ", null, input);
@@ -181,10 +184,7 @@ function fields() {
 
 async function refresh() {
   try {
-    const fresh = board !== null && Date.now() - whole < 5000;  // minutes and inactivity change without a new entry
-    const answer = await ask("data" + (fresh ? `?after=${board.version}` : ""));
-    if (answer.status !== 204) board = await answer.json();
-    if (!fresh) whole = Date.now();
+    board = await (await ask("data")).json();
     document.body.classList.remove("gone");
     draw();
     $("sign-in").hidden = true;
@@ -197,13 +197,6 @@ async function refresh() {
   setTimeout(refresh, 500);
 }
 
-async function download(path) {
-  const made = element("a");
-  made.href = URL.createObjectURL(await (await ask(path)).blob());
-  made.download = path;
-  made.click();
-}
-
 async function openCertificates() {
   const tab = window.open("about:blank");
   tab.document.write(await (await ask("certificates")).text());  // a new tab cannot send the trainer's key
@@ -214,13 +207,12 @@ $("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key
 $("what").addEventListener("change", fields);
 $("only-stuck").addEventListener("change", draw);
 $("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = null; shown = ""; draw(); });
-$("csv").addEventListener("click", () => download("results.csv"));
 $("print").addEventListener("click", () => window.print());
 $("certificates").addEventListener("click", openCertificates);
 $("actions").addEventListener("submit", async (event) => {
   event.preventDefault();
   const what = $("what").value, who = $("who").value;
-  const action = board.actions.find((one) => one.name === what), whom = action.for_all || who === "all" ? "everyone" : who;
+  const action = board.actions[what], whom = action.for_all || who === "all" ? "everyone" : who;
   if (action.final && !confirm(`${action.label}, for ${whom}? It cannot be undone.`)) { $("said").textContent = "Canceled; nothing was done."; return; }
   const given = Object.fromEntries([...$("arguments").querySelectorAll("input, select")].filter((one) => one.value !== "").map((one) => [one.name, one.type === "number" ? Number(one.value) : one.value]));
   try {

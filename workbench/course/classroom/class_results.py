@@ -4,7 +4,6 @@ import json
 import re
 import secrets
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,10 @@ from workbench.course.desk import TaskResult
 _APPLICATION = 0x57624331
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID
+CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE)
 """
 _WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # the set leaves out characters that look alike
-_PARTS = re.compile(r"(\d+)")
 # joiners, which Persian and Indic names and emoji contain
 _JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")
 _NAMES = frozenset({"name", "names", "learner", "student", "id", "teilnehmer", "nom", "nombre", "nome"})
@@ -61,11 +59,9 @@ def read_roster(source: str | Path) -> list[str]:
 
         rows = [[str(cell).strip() for cell in row] for row in read_table(Path(source), header=0).fillna("").to_numpy()]
         head = [cell.casefold() for cell in rows[0]] if rows else []
-        is_head = bool({*head} & (_NAMES | {*_PARTS_OF_NAMES}))
-        parts = [number for part in _PARTS_OF_NAMES for number, cell in enumerate(head) if cell == part]
-        lines = rows[is_head:]
-        names = [" ".join(filter(None, (line[column] for column in parts or [0]))) for line in lines]
-        names = [name for name in names if name]
+        columns = [head.index(part) for part in _PARTS_OF_NAMES if part in head] or [0]
+        lines = rows[bool(_NAMES & {*head}) or columns != [0] :]
+        names = [name for line in lines if (name := " ".join(line[column] for column in columns).strip())]
     _check_names(names)
     return names
 
@@ -73,11 +69,10 @@ def read_roster(source: str | Path) -> list[str]:
 def _check_names(names: Sequence[str]) -> None:
     if not names or len(names) > MAX_LEARNERS:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
-    counts = Counter(names)
     for number, name in enumerate(names, 1):
         shown = f"learners: name {number}, {visible(name, 40)!r}"
-        if counts[name] > 1:
-            raise UsageError(f"{shown}, occurs {counts[name]} times; add what tells them apart", of="class")
+        if name in names[: number - 1]:
+            raise UsageError(f"{shown}, occurs twice; add what tells them apart", of="class")
         if not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
             raise UsageError(f"{shown}: 1 to {MAX_NAME} printable characters", of="class")
 
@@ -123,12 +118,10 @@ class Results:
 
     def enroll(self, names: Iterable[str]) -> list[Learner]:
         """Add new learners with a code for each, and return all learners."""
-        known = {learner.name for learner in self.learners()}
         with self._file.write() as connection:
             for name in names:
-                if name not in known:
-                    code = "-".join((secrets.choice(_WORDS), _letters(4), _letters(4)))
-                    connection.execute("INSERT INTO learner VALUES (?, ?)", (code, name))
+                code = "-".join((secrets.choice(_WORDS), _letters(4), _letters(4)))
+                connection.execute("INSERT INTO learner VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (code, name))
         return self.learners()
 
     def link(self, learner: Learner, url: str = "") -> str:
@@ -138,8 +131,8 @@ class Results:
             learner: The learner.
             url: URL of the class (default: the URL of its last start).
         """
-        fingerprint = str(self.get("fingerprint", ""))[:FINGERPRINT_DIGITS]
-        return f"{url or self.get('url', 'URL')}/{learner.code}{'#' if fingerprint else ''}{fingerprint}"
+        fingerprint = self.get("fingerprint")
+        return f"{url or self.get('url', 'URL')}/{learner.code}{f'#{fingerprint}' if fingerprint else ''}"
 
     def enroll_late(self, name: str) -> Learner:
         """Add one learner, and return the learner with the code.
@@ -149,17 +142,11 @@ class Results:
         """
         name = str(name).strip()
         _check_names([*(learner.name for learner in self.learners()), name])
-        return next(learner for learner in self.enroll([name]) if learner.name == name)
+        return self.enroll([name])[-1]
 
     def learners(self) -> list[Learner]:
-        """Return the learners sorted by name, with numbers in numeric order."""
-        enrolled = [Learner(name, code) for code, name in self._file.run("SELECT code, name FROM learner")]
-        return sorted(
-            enrolled,
-            key=lambda learner: [
-                (len(part), part) if part.isdecimal() else (0, part) for part in _PARTS.split(learner.name)
-            ],
-        )
+        """Return the learners in the order of the roster."""
+        return [Learner(*row) for row in self._file.run("SELECT name, code FROM learner ORDER BY rowid")]
 
     # results of learners
 
@@ -168,24 +155,19 @@ class Results:
         self.set(f"result\n{learner}\n{result.task}", attrs.asdict(result))
 
     def progress(self) -> dict[str, dict[str, TaskResult]]:
-        """Return the results by learner's name and task, with the learners in name order."""
+        """Return the results by learner's name and task, with the learners in the order of the roster."""
         results: dict[str, dict[str, TaskResult]] = {learner.name: {} for learner in self.learners()}
         for name, content in self.all("result\n").items():
             learner, _, task = name.rpartition("\n")
             results[learner][task] = TaskResult(**content)
         return results
 
-    def version(self) -> int:
-        """Return a number that grows with each change by this process or another process."""
-        (own,), (others,) = self._file.run("SELECT total_changes()") + self._file.run("PRAGMA data_version")
-        return int(own) + int(others)
-
     def add_note(self, learner: str, text: str) -> None:
         """Store a trainer's note for a learner."""
-        self.set(f"note\n{learner}\n{time.time_ns()}", {"at": time.time(), "text": text})
+        self.set(f"note\n{learner}\n{time.time_ns()}", {"text": text})
 
     def notes(self, learner: str) -> list[dict[str, Any]]:
-        """Return the notes for a learner with their times, oldest first."""
+        """Return the notes for a learner, oldest first."""
         return [*self.all(f"note\n{learner}\n").values()]
 
     def close(self) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import UsageError, WorkbenchError, not_allowed
+from workbench.base.errors import UsageError, WorkbenchError
 from workbench.base.system.seconds import monotonic
-from workbench.course.classroom.actions import ACTIONS, EVENTS, MAX_NOTE, push
+from workbench.course.classroom.actions import ACTIONS, CHOICES, MAX_NOTE, push
 from workbench.course.classroom.class_results import Learner, Results
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
 from workbench.course.desk import Act, Desk, TaskResult
-from workbench.course.evidence import absorb, all_records, digest
+from workbench.course.evidence import Facts, Record, absorb, mark
 from workbench.course.task_files import DRILLS, EXERCISES, Task, read_file
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
@@ -33,7 +33,6 @@ _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 _FOR_CLASS = frozenset({"lock", "unlock", "pause", "resume", "enroll"})
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
-_DRILLS = "drills"
 
 
 class ClassState:
@@ -65,8 +64,6 @@ class ClassState:
         self._read_learners()
         self._wrong_codes: Counter[str] = Counter()  # number in the current minute, by address
         self._minute_ends = 0.0
-        self._connected: dict[str, float] = dict(self.results.get("joined", {}))
-        self._traffic: dict[tuple[str, str], tuple[str, float]] = {}  # drills with live traffic, by learner and place
         self._paused = bool(self.results.get("paused", False))
 
     def close(self) -> None:
@@ -95,9 +92,9 @@ class ClassState:
         Raises:
             UsageError: The name is invalid or taken.
         """
-        self.results.enroll_late(name)
+        learner = self.results.enroll_late(name)
         self._read_learners()
-        return self._by_name[name.strip()].learner
+        return learner
 
     def _read_learners(self) -> None:
         """Read the learners from the file. `course add` may have added learners while the class is served."""
@@ -105,11 +102,13 @@ class ClassState:
             learners = self.results.learners()
             for enrolled in learners:
                 if enrolled.code not in self._by_code:
-                    active = float(self.results.get(f"active:{enrolled.name}", 0))
-                    place = LearnerSandboxes(enrolled, self._make_app, self._folder, active)
-                    place.begun = dict(self.results.get(f"begun:{enrolled.name}", {}))
-                    self._by_code[enrolled.code] = place
+                    work = self.results.get(f"work\n{enrolled.name}", ())
+                    self._by_code[enrolled.code] = LearnerSandboxes(enrolled, self._make_app, self._folder, work)
             self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
+
+    def store_work(self, sandboxes: LearnerSandboxes) -> None:
+        """Store what a restarted server needs to know of a learner's work, in addition to attempts and results."""
+        self.results.set(f"work\n{sandboxes.learner.name}", sandboxes.work)
 
     def _make_app(self, learner: Learner, address: str, file: str) -> App:
         """Create or open a learner's sandbox. A new sandbox gets the fault rules that were set for all learners.
@@ -139,23 +138,21 @@ class ClassState:
         """Restart a learner's notebook or drill, and return its place."""
         sandboxes = self._by_name[learner]
         place = sandboxes.begin(name)
-        self.results.set(f"begun:{learner}", sandboxes.begun)
+        self.store_work(sandboxes)
         return place
 
-    def _desk(self, learner: str, place: str) -> Desk:
+    def _desk(self, sandboxes: LearnerSandboxes, place: str) -> Desk:
         """Return a learner's tasks in a place."""
-        sandboxes = self._by_name[learner]
         return Desk(
             tasks=self.tasks,
             sandbox=lambda environment: sandboxes.sandbox(place + PRODUCTION * (environment == "production")),
             store=self.results,
-            attempts=f"attempt\n{learner}\n{place}\n",
-            results=f"result\n{learner}\n",
+            attempts=_attempts(sandboxes.learner.name, place),
+            results=f"result\n{sandboxes.learner.name}\n",
             active=sandboxes.active,
-            fetched=sandboxes.fetched(place),
         )
 
-    def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
+    def do(self, learner: str, place: str, act: Act) -> Facts:
         """Perform a learner's action on a task, and return the answer to the learner.
 
         Raises:
@@ -163,22 +160,21 @@ class ClassState:
         """
         sandboxes = self._by_name[learner]
         with sandboxes.busy:
-            told = self._desk(learner, place).do(act)
-            self.results.set(f"active:{learner}", round(sandboxes.active, 1))
-        if act.kind == "start" and self.tasks[act.task].traffic:
-            self._traffic[learner, place] = (act.task, monotonic())
-        return told
+            reply = self._desk(sandboxes, place).do(act)
+            self.store_work(sandboxes)
+            if act.kind == "start" and self.tasks[act.task].traffic:
+                sandboxes.traffic[place] = act.task
+        return reply
 
-    def play(self, learner: str, place: str) -> None:
+    def play(self, sandboxes: LearnerSandboxes, place: str) -> None:
         """Make the purchases of live traffic that are due in a place."""
-        name, _ = self._traffic[learner, place]
-        with self._by_name[learner].busy:
-            if not self._desk(learner, place).play(name):
-                self._traffic.pop((learner, place), None)
+        with sandboxes.busy:
+            if place in sandboxes.traffic and not self._desk(sandboxes, place).play(sandboxes.traffic[place]):
+                del sandboxes.traffic[place]
 
     # actions of the trainer
 
-    def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
+    def act(self, learners: Sequence[str], action: str, **arguments: Any) -> Facts:
         """Run an action for learners. A failure for one learner does not affect the others.
 
         Args:
@@ -192,25 +188,23 @@ class ClassState:
             `done`, with the results of controls by learner, and `failed`, with the reasons by learner.
 
         Raises:
-            WorkbenchError: The action failed for all learners.
+            UsageError: The disk is full.
         """
         if self.disk_full:
-            raise UsageError(DISK_FULL[:1].lower() + DISK_FULL[1:], of="class")
+            raise UsageError(DISK_FULL, of="class")
         if action in _FOR_CLASS:
             return {"done": self._act_for_class(action, **arguments), "failed": {}}
-        done: dict[str, Any] = {}
-        failed: dict[str, WorkbenchError] = {}
+        done: Facts = {}
+        failed: Facts = {}
         for name in learners:
             try:
                 done[name] = self._act_for(name, action, arguments)
             except WorkbenchError as error:
-                failed[name] = error
-        if failed and not done:
-            raise next(iter(failed.values()))
-        if action in ("add_fault", "clear_faults") and set(learners) == set(self._by_name):
+                failed[name] = str(error)
+        if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
             rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
             self.results.set("rules", rules)  # the rules also apply to sandboxes and learners that are added later
-        return {"done": done, "failed": {name: str(error) for name, error in failed.items()}}
+        return {"done": done, "failed": failed}
 
     def _act_for_class(self, action: str, lesson: str = "", name: str = "") -> dict[str, str]:
         match action:
@@ -226,86 +220,75 @@ class ClassState:
                 self.results.set("paused", self._paused)
         return {}
 
-    def _act_for(self, name: str, action: str, arguments: Mapping[str, Any]) -> Any:
+    def _act_for(self, name: str, action: str, arguments: Record) -> Any:
         if action == "note":
             return self.results.add_note(name, str(arguments["text"])[:MAX_NOTE])
-        if action == "event" and arguments["event"] not in EVENTS:
-            raise UsageError([not_allowed("event", arguments["event"], EVENTS)], of="class")
         sandboxes = self._by_name[name]
-        places = (sandboxes.places or [""]) if action in _EVERYWHERE else [sandboxes.current]
+        places = sandboxes.places if action in _EVERYWHERE else [sandboxes.current]
         with sandboxes.busy:
             results = [self._act_in(name, place, action, arguments) for place in places]
-        if self._folder is not None:
-            sandboxes.close_unused()
+        sandboxes.close_unused()
         return results[-1]
 
-    def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
+    def _act_in(self, name: str, place: str, action: str, arguments: Record) -> Any:
         """Run an action in one sandbox. Tasks do not count the changes as the learner's changes."""
-        sandbox, prefix = self._by_name[name].sandbox(place), f"attempt\n{name}\n{place}\n"
-        before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
-        last_event = internals(sandbox).last_event()
-        result = None
+        sandbox, prefix = self._by_name[name].sandbox(place), _attempts(name, place)
+        before, result = mark(sandbox), None
         if action == "event":
             push(sandbox, arguments["event"])
         else:
             result = to_json(perform(sandbox, action, arguments))
         for task, state in self.results.all(prefix).items():
             if state["world"] == internals(sandbox).world_id():
-                absorb(state, sandbox, before, last_event)
+                absorb(state, sandbox, before)
                 self.results.set(f"{prefix}{task}", state)
         return result
 
     @property
-    def locked(self) -> list[str]:
+    def locked(self) -> Any:
         """Names of the locked lessons."""
-        lessons: list[str] = self.results.get("locked", [])
-        return lessons
+        return self.results.get("locked", [])
 
     # the board
 
-    def board(self) -> dict[str, Any]:
+    def board(self) -> Facts:
         """Return the board as JSON values: the tasks, and each learner's results and whether the learner is stuck."""
         self._read_learners()
-        progress = self.results.progress()
-        rows = [self._row(name, progress.get(name, {})) for name in self._by_name]
+        rows = [self._row(name, results) for name, results in self.results.progress().items()]
         begun = {task for row in rows for task in row["results"]}
-        titles = [_title(task) for task in self.tasks.values()]
+        tasks = [task for task in self.tasks.values() if task.kind != "drill" or task.name in begun]
         return {
-            "version": self.results.version(),
-            "tasks": [title for title in titles if title["lesson"] != _DRILLS or title["id"] in begun],
+            "tasks": [{"id": task.name, "title": task.title, "lesson": task.notebook or "drills"} for task in tasks],
             "learners": rows,
             "actions": ACTIONS,
+            "choices": CHOICES,
             "locked": self.locked,
             "paused": self._paused,
             "disk_full": self.disk_full,
             "wrong_codes": dict(self.wrong_codes().most_common(5)),
         }
 
-    def _row(self, name: str, results: Mapping[str, TaskResult]) -> dict[str, Any]:
+    def _row(self, name: str, results: Mapping[str, TaskResult]) -> Facts:
         sandboxes = self._by_name[name]
-        done = [result for result in results.values() if result.done]
-        seen = self._connected.get(name)
+        now = {
+            task: result if result.done else attrs.evolve(result, minutes=result.minutes_by(sandboxes.active))
+            for task, result in results.items()
+        }
         return {
             "learner": name,
-            "seen": None if seen is None else round(time.time() - seen),
+            "seen": round(time.time() - sandboxes.used) if sandboxes.used else None,
             "places": [{"name": place, "at": round(at)} for place, (_, at) in sandboxes.begun.items()],
-            "done": sum(result.task in self.tasks and not self.tasks[result.task].minutes for result in done),
-            "tries": sum(result.tries for result in results.values()),
-            "hints": sum(result.hints for result in results.values()),
-            "minutes": round(sum(result.minutes or 0 for result in done), 1),
-            "stuck": [result.task for result in results.values() if _is_stuck(result, sandboxes.active)],
-            "results": {task: _result(result, sandboxes.active) for task, result in results.items()},
+            "done": sum(result.done and task not in DRILLS for task, result in results.items()),
+            "stuck": [task for task, result in now.items() if _is_stuck(result)],
+            "results": {task: attrs.asdict(result) for task, result in now.items()},
         }
 
 
-def _title(task: Task) -> dict[str, Any]:
-    return {"id": task.name, "title": task.title, "lesson": task.notebook or _DRILLS}
+def _attempts(name: str, place: str) -> str:
+    """Return the prefix of the names of a learner's attempts in a place."""
+    return f"attempt\n{name}\n{place}\n"
 
 
-def _result(result: TaskResult, active: float) -> dict[str, Any]:
-    return attrs.asdict(result if result.done else attrs.evolve(result, minutes=result.minutes_by(active)))
-
-
-def _is_stuck(result: TaskResult, active: float) -> bool:
-    late = result.tries > 0 and result.minutes_by(active) >= STUCK_MINUTES
-    return not result.done and (result.tries >= STUCK_TRIES or late)
+def _is_stuck(result: TaskResult) -> bool:
+    is_late = result.tries > 0 and (result.minutes or 0) >= STUCK_MINUTES
+    return not result.done and (result.tries >= STUCK_TRIES or is_late)

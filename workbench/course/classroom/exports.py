@@ -13,14 +13,15 @@ from workbench.base.errors import visible
 from workbench.base.system import toml
 from workbench.course.classroom.class_results import Results
 from workbench.course.display import marked
+from workbench.course.evidence import Record
 from workbench.course.task_files import DRILLS, EXERCISES, TASKS
 from workbench.service.rendering.data import csv_text
 from workbench.service.rendering.elements import Markup, element, html_page, joined, table
 
 _FOLDER = Path(__file__).parent
-PLANS: Mapping[str, Mapping[str, Any]] = toml.load(_FOLDER / "plans.toml")
+PLANS: Mapping[str, Record] = toml.load(_FOLDER / "plans.toml")
 """Plans of a class by name: title, and rows of minutes, activity, and what to look for."""
-_KEPT: Mapping[str, Any] = toml.load(_FOLDER / "handout.toml")
+_KEPT: Record = toml.load(_FOLDER / "handout.toml")
 """Terms, steps of a payment and commands of the handout that a learner keeps."""
 _PARTS = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!--|\Z)", (_FOLDER / "paper.html").read_text("utf-8"), re.DOTALL))
 
@@ -65,15 +66,10 @@ def certificates(results: Results, style: str = "") -> str:
     signed = _part("signed", trainer=visible(str(trainer))) if trainer else Markup()
     pages = []
     for name, row in results.progress().items():
-        done = [task for task in TASKS.values() if task.name in row and row[task.name].done]
-        if not done:
-            continue
-        drills = [task for task in done if task.kind == "drill"]
-        titles = [task.title for task in done if task.kind == "exercise"]
-        also = f" and {len(drills)} drill{'s' * (len(drills) > 1)}" if drills else ""
-        listed = [element("li", title) for title in (*titles, *(f"Drill: {task.title}" for task in drills))]
-        facts = {"name": name, "done": len(titles), "all": len(EXERCISES), "drills": also, "titles": joined(listed)}
-        pages.append(_part("certificate", **facts, date=datetime.now(UTC).date(), signed=signed))
+        done = [element("li", task.title) for task in TASKS.values() if task.name in row and row[task.name].done]
+        if done:
+            today = datetime.now(UTC).date()
+            pages.append(_part("certificate", name=name, titles=joined(done), date=today, signed=signed))
     return _page("Certificates", style, *pages or [element("p", "Nobody has done a task yet.")])
 
 
@@ -115,8 +111,7 @@ def qr_path(text: str) -> tuple[int, str]:
 
 def plan(name: str, style: str) -> str:
     """Return a course plan as a page, with the exercises to tick off."""
-    chosen, rows = PLANS[name], []
-    minutes = 60 * chosen.get("start", 0)
+    chosen, rows, minutes = PLANS[name], [], 0
     for length, what, look_for in chosen["rows"]:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
         rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length}\u202fmin", what, look_for, exercises))
@@ -126,15 +121,11 @@ def plan(name: str, style: str) -> str:
 
 
 def handout(style: str) -> str:
-    """Return the page for learners to keep: the life of a payment, terms, commands, and the exercises."""
-    lessons: dict[str, list[str]] = {}
-    for exercise in EXERCISES.values():
-        lessons.setdefault(exercise.notebook, []).append(f"☐ {exercise.title}")
+    """Return the page for learners to keep: the life of a payment, terms, and commands."""
     page = _part(
         "handout",
         steps=joined(_part("step", what=what, then=then) for what, then in _KEPT["payment"]),
         terms=_table(("term", "what it is"), _KEPT["terms"]),
         commands=_table(("call", "what it does"), _KEPT["commands"]),
-        course=_table(("notebook", "exercises"), ((lesson, "   ".join(titles)) for lesson, titles in lessons.items())),
     )
     return _page("Handout", style, page)

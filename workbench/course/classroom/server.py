@@ -12,8 +12,7 @@
 
 import asyncio
 import hmac
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from importlib.resources import files
@@ -23,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import UsageError, WorkbenchError
 from workbench.base.schema import strict_json
 from workbench.base.system.http_server import Handler, serving
 from workbench.base.system.locks import FileLock
@@ -32,7 +31,7 @@ from workbench.base.system.seconds import monotonic
 from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS
 from workbench.course.classroom.class_state import DISK_FULL, MAX_WRONG_CODES, ClassState
-from workbench.course.classroom.exports import certificates, qr_path, results_table
+from workbench.course.classroom.exports import certificates, qr_path
 from workbench.course.classroom.learner_sandboxes import (
     AT_ONCE,
     MAX_ENTRIES_A_MINUTE,
@@ -43,7 +42,7 @@ from workbench.course.classroom.learner_sandboxes import (
 from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.desk import KINDS, Act
-from workbench.course.task_files import Task
+from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
@@ -70,11 +69,9 @@ class ClassServer(ClassState):
 
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
         super().__init__(names, folder)
-        self._looked_up = 0.0
-        self._shown: dict[str, int] = {}  # number of notes that each learner has been shown
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = ThreadPoolExecutor(1)
-        self._setup_page = SetupPage(folder, "", "", "")
+        self._setup_page: SetupPage | None = None
 
     @contextmanager
     def serve(
@@ -106,10 +103,10 @@ class ClassServer(ClassState):
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
             self.results.set("port", urlsplit(url).port)
-            fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))
+            fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))[:FINGERPRINT_DIGITS]
             self.results.set("fingerprint", fingerprint)
             pem = Path(certfile).read_text(encoding="ascii") if certfile is not None and fingerprint else ""
-            self._setup_page = SetupPage(self._folder, url, pem, fingerprint[:FINGERPRINT_DIGITS])
+            self._setup_page = SetupPage(self._folder, url, pem, fingerprint)
             return self.handle
 
         with (
@@ -139,49 +136,52 @@ class ClassServer(ClassState):
         """Answer a request to the board or to a learner's sandbox."""
         self._widen()
         code, _, rest = request.path.removeprefix("/").partition("/")
-        if code in _PAGE:
-            return await self._board(request, rest) if rest else _page(code)
+        if code in _PAGE and not rest:
+            return _page(code)
+        if code == "board":
+            return await asyncio.to_thread(self._board, request, rest)
         if code == SETUP:
-            return await self._setup(request, unquote(rest))
+            return await asyncio.to_thread(self._setup, request, unquote(rest))
         code = unquote(code).lower()
-        sandboxes = self._by_code.get(code) or await self._late(code)
-        if sandboxes is None:
-            wrong = self.wrong_codes()
-            wrong[request.peer] += 1
-            many = refused(429, "Too many wrong codes from your address")
-            return many if wrong[request.peer] > MAX_WRONG_CODES else refused(404, membership.NO_LEARNER)
+        if code not in self._by_code:  # the command `course add` may have added the learner
+            await asyncio.to_thread(self._read_learners)
+        if code not in self._by_code:
+            return self._wrong_code(request.peer)
+        return await self._learner(self._by_code[code], request, rest)
+
+    async def _learner(self, sandboxes: LearnerSandboxes, request: Request, rest: str) -> Response:
+        """Answer a request to a learner's sandbox, or a learner's entry."""
         if not rest and request.method == "GET":
-            return await self._setup(request, "", self.results.link(sandboxes.learner))
-        await self._connect(sandboxes.learner.name)
+            return await asyncio.to_thread(self._setup, request, "", self.results.link(sandboxes.learner))
         address, path = split(f"/{rest}")
         place = address.removesuffix(PRODUCTION)
         if again := sandboxes.replaced(place):
             return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
+        is_first = not sandboxes.used
         sandboxes.use(place, count=not self._paused)
-        if request.method != "GET" and not _only_reads(path) and self.disk_full:
+        if is_first:
+            await asyncio.to_thread(self.store_work, sandboxes)
+        writes = request.method != "GET" and not _only_reads(path)
+        if writes and self.disk_full:
             return refused(403, DISK_FULL)
         if path == "/_class" or (path == RELAY_PATH and not self._local):
             if refusal := self._refuse_post(request):
                 return refusal
-            return await (self._class(sandboxes, place, request) if path == "/_class" else sandboxes.relayed(request))
-        if self._paused and request.method != "GET" and not _only_reads(path):
+            if path == RELAY_PATH:
+                return await sandboxes.relayed(request)
+            return await asyncio.to_thread(self._class, sandboxes, place, request)
+        if writes and self._paused:
             return refused(403, "The class is paused by your trainer")
-        await self._play(sandboxes.learner.name, place)
+        if place in sandboxes.traffic:
+            await asyncio.to_thread(self.play, sandboxes, place)
         return await sandboxes.handle(attrs.evolve(request, path=path), address)
 
-    async def _connect(self, name: str) -> None:
-        """Record when a learner last sent a request. The first time is stored."""
-        is_new = name not in self._connected
-        self._connected[name] = time.time()
-        if is_new:
-            await asyncio.to_thread(self.results.set, "joined", dict(self._connected))
-
-    async def _play(self, name: str, place: str) -> None:
-        """Make due purchases of live traffic, at most once a second."""
-        playing = self._traffic.get((name, place))
-        if playing is not None and playing[1] < monotonic() - 1:
-            self._traffic[name, place] = (playing[0], monotonic())
-            await asyncio.to_thread(self.play, name, place)
+    def _wrong_code(self, peer: str) -> Response:
+        """Count a wrong code, and return the refusal."""
+        wrong = self.wrong_codes()
+        wrong[peer] += 1
+        many = wrong[peer] > MAX_WRONG_CODES
+        return refused(429, "Too many wrong codes from your address") if many else refused(404, membership.NO_LEARNER)
 
     def _widen(self) -> None:
         """Provide the event loop with enough threads for all learners. Threads start when they are needed."""
@@ -192,94 +192,64 @@ class ClassServer(ClassState):
             self._threads = ThreadPoolExecutor(AT_ONCE * MAX_LEARNERS + 16, "workbench-class")
             loop.set_default_executor(self._threads)
 
-    async def _late(self, code: str) -> LearnerSandboxes | None:
-        """Return a learner's sandboxes, even if `course add` added the learner later.
-
-        The file is read at most once a second.
-        """
-        if self._looked_up < monotonic() - 1:
-            self._looked_up = monotonic()
-            await asyncio.to_thread(self._read_learners)
-        return self._by_code.get(code)
-
-    async def _class(self, sandboxes: LearnerSandboxes, place: str, request: Request) -> Response:
+    def _class(self, sandboxes: LearnerSandboxes, place: str, request: Request) -> Response:
+        """Return a learner's status, or perform an entry."""
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
-            return _answer(await asyncio.to_thread(self._status, name))
+            results = {task: attrs.asdict(result) for task, result in self.results.progress()[name].items()}
+            notes = self.results.notes(name)
+            return _answer({"learner": name, "locked": self.locked, "notes": notes, "results": results})
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute")
         sandboxes.entries.append(now)
-        try:
-            act = _act(strict_json.loads(request.body), self.tasks)
-        except _UNREADABLE:
-            return refused(400, "the entry cannot be read")
-        if act.kind == _BEGIN:
-            return _answer({"place": await asyncio.to_thread(self.begin, name, act.task)})
-        task = self.tasks[act.task]
-        if task.notebook and task.notebook in await asyncio.to_thread(lambda: self.locked):
-            return refused(403, f"The lesson {task.notebook} is locked by your trainer")
-        try:
-            reply = await asyncio.to_thread(self.do, name, place, act)
-        except WorkbenchError as error:
-            return refused(400, str(error))
-        return _answer({**reply, "notes": await asyncio.to_thread(self._new_notes, name)})
+        return _performed(lambda content: self._enter(sandboxes, place, content), request)
 
-    def _new_notes(self, name: str) -> list[str]:
-        """Return the notes that the learner has not yet seen."""
-        notes = self.results.notes(name)
-        fresh = notes[self._shown.get(name, 0) :]
-        self._shown[name] = len(notes)
-        return [note["text"] for note in fresh]
+    def _enter(self, sandboxes: LearnerSandboxes, place: str, content: Any) -> Facts:
+        """Perform a learner's entry, and return the answer with the notes that the learner has not yet seen."""
+        name, kind, task = sandboxes.learner.name, str(content["kind"]), str(content["task"])
+        if kind == _BEGIN and task in {each.place for each in self.tasks.values()}:
+            return {"place": self.begin(name, task)}
+        lesson = self.tasks[task].notebook
+        if kind not in KINDS:
+            raise ValueError(kind)
+        if lesson in self.locked:
+            raise UsageError(f"the lesson {lesson} is locked by your trainer", of="class")
+        values = {str(key): str(value) for key, value in content.get("values", {}).items()}
+        reply = self.do(name, place, Act(kind=kind, task=task, values=values))
+        notes = [note["text"] for note in self.results.notes(name)]
+        shown, sandboxes.notes_shown = sandboxes.notes_shown, len(notes)
+        return {**reply, "notes": notes[shown:]}
 
-    def _status(self, name: str) -> dict[str, Any]:
-        results = {task: attrs.asdict(result) for task, result in self.results.progress().get(name, {}).items()}
-        notes = self.results.notes(name)
-        return {"learner": name, "locked": self.locked, "notes": notes, "results": results}
-
-    async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
+    def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
             return refused(405, "Installation files accept only GET")
-        return await asyncio.to_thread(self._setup_page.answer, name, link) or refused(404, "Not Found")
+        found = self._setup_page.answer(name, link) if self._setup_page else None
+        return found or refused(404, "Not Found")
 
     # the board
 
-    async def _board(self, request: Request, rest: str) -> Response:
+    def _board(self, request: Request, rest: str) -> Response:
+        """Return content for the board, or perform an action of the trainer."""
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board requires the trainer's key")
-        if request.method == "GET":
-            return await asyncio.to_thread(self._read_board, rest, request.query)
-        if rest != "act" or request.method != "POST":
-            return refused(404, "Not Found")
-        if refusal := self._refuse_post(request):
-            return refusal
-        try:
-            sent = strict_json.loads(request.body)
-            learners, names = sent["learners"], list(self._by_name)
-            chosen = [name for name in names if learners == "all" or name in learners]
-            return _answer(await asyncio.to_thread(self.act, chosen, sent["action"], **(sent.get("arguments") or {})))
-        except WorkbenchError as error:
-            return refused(400, str(error))
-        except _UNREADABLE:
-            return refused(400, "the action cannot be read, or an argument is missing or has the wrong type")
-
-    def _read_board(self, rest: str, query: str) -> Response:
-        """Return content for the board: its data, a learner's link, or results to print or save."""
-        match rest:
-            case "data" if query == f"after={self.results.version()}":
-                return Response(status=204)  # nothing has changed since that version
-            case "data":
+        match request.method, rest:
+            case "GET", "data":
                 return _answer(self.board())
-            case "link" if sandboxes := self._by_name.get(unquote(query.removeprefix("learner="))):
+            case "GET", "link" if sandboxes := self._by_name.get(unquote(request.query.removeprefix("learner="))):
                 link = self.results.link(sandboxes.learner)
                 size, path = qr_path(link)
                 return _answer({"learner": sandboxes.learner.name, "link": link, "size": size, "path": path})
-            case "results.csv":
-                headers = {"content-type": "text/csv; charset=utf-8"}
-                return Response(status=200, headers=headers, body=results_table(self.results).encode())
-            case "certificates":
+            case "GET", "certificates":
                 page = certificates(self.results, _STYLESHEET)
                 return Response(status=200, headers=PAGE_HEADERS, body=page.encode())
+            case "POST", "act":
+                return self._refuse_post(request) or _performed(self._act, request)
         return refused(404, "Not Found")
+
+    def _act(self, content: Any) -> Facts:
+        learners = content["learners"]
+        chosen = [name for name in self._by_name if learners == "all" or name in learners]
+        return self.act(chosen, content["action"], **(content.get("arguments") or {}))
 
     def _refuse_post(self, request: Request) -> Response | None:
         """Return the refusal of a request that another web page may have sent; None for other requests."""
@@ -294,14 +264,14 @@ def _only_reads(path: str) -> bool:
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 
 
-def _act(content: Any, tasks: Mapping[str, Task]) -> Act:
-    """Parse a learner's action; raise an error of `_UNREADABLE` if it is invalid."""
-    act = Act(kind=content["kind"], task=content["task"], values=content.get("values", {}))
-    known = {task.place for task in tasks.values()} if act.kind == _BEGIN else tasks
-    is_text = all(isinstance(value, str) for value in (act.kind, act.task, *act.values.values()))
-    if not is_text or act.kind not in (*KINDS, _BEGIN) or act.task not in known:
-        raise ValueError(act.kind)
-    return act
+def _performed(act: Callable[[Any], Facts], request: Request) -> Response:
+    """Return the result of an action with the content of a request, or the reason why it is refused."""
+    try:
+        return _answer(act(strict_json.loads(request.body)))
+    except WorkbenchError as error:
+        return refused(400, str(error))
+    except _UNREADABLE:
+        return refused(400, "the entry cannot be read, or an argument is missing or has the wrong type")
 
 
 def _answer(value: object) -> Response:

@@ -5,25 +5,20 @@
 /setup/setup.json       /setup/notebooks.zip, /setup/wheels/NAME: files listed in setup.json, and no others
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
 
 from workbench.base.system.messages import Response
-from workbench.course.classroom.wheel_house import MANIFEST, SETUP, read_manifest
+from workbench.course.classroom.wheel_house import MANIFEST, SETUP, SYSTEMS, read_manifest
+from workbench.course.evidence import Record
 from workbench.service.rendering.elements import Markup, element, html_page
 
 _TYPES = {".json": "application/json", ".zip": "application/zip", ".whl": "application/octet-stream"}
-_SYSTEMS = {
-    "win32": ("Windows", "py", "PowerShell"),
-    "darwin": ("macOS", "python3", "Terminal"),
-    "linux": ("Linux", "python3", "a terminal"),
-}
 PAGE_HEADERS = {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
@@ -73,22 +68,13 @@ class SetupPage:
         path = self.folder / SETUP / name
         return Response(status=200, headers={"content-type": _TYPES[path.suffix]}, file=path)
 
-    def _page(self, manifest: Mapping[str, Any] | None, link: str) -> str:
+    def _page(self, manifest: Record | None, link: str) -> str:
         join = _JOIN.format(command=escape(f"workbench course join {link}"))
         if manifest is None:
             return _guide(_UNPREPARED, join)
         certificate = _CERTIFICATE if self.fingerprint else ""
-        lines = [self._line(platform, list(manifest["targets"])) for platform in _SYSTEMS]
-        return _guide(_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, _OTHER)
-
-    def _line(self, platform: str, targets: Sequence[str]) -> str:
-        title, program, terminal = _SYSTEMS[platform]
-        served = [target.split("-")[1:] for target in targets if target.startswith(f"{platform}-")]
-        if not served:
-            return f"<h3>{title}</h3><p>No packages for {title} were prepared; ask your trainer.</p>"
-        pythons = ", ".join(f"{python} ({machine})" for machine, python in served)
-        line = escape(f'{program} -c "{self.script()}"')
-        return f"<h3>{title}</h3><p>In {terminal}, with Python {pythons}:</p><pre class='line'>{line}</pre>"
+        lines = [_line(system, self.script(), manifest["targets"]) for system in SYSTEMS.values()]
+        return _guide(_ABOUT, certificate, "<h2>Install</h2>", *lines, join, _OTHER)
 
     def script(self) -> str:
         """Return the Python code of the install command. It contains neither double quotes nor `$`.
@@ -117,8 +103,6 @@ certificate. Show the certificate in the browser (click on the warning next to t
 digits of its SHA-256 fingerprint with those after <code>#</code> in the link of your printed sheet. If they differ,
 stop and ask your trainer: somebody else may have sent this page. The lines below compare the same digits before they
 read anything.</p>"""
-_CHECK = """<p>At the end it checks what it installed: the version and packages, one call to an embedded sandbox, and
-whether the class server answers.</p>"""
 _JOIN = """<h2>Join</h2><p>In the folder <code>card-course</code>, with the link of your sheet; it opens JupyterLab.</p>
 <pre class='line'>.venv/bin/{command}</pre><p>On Windows it begins with <code>.venv\\Scripts\\workbench</code>.</p>"""
 _OTHER = """<h2>Other ways</h2><ul><li>From a USB drive with the folder <code>setup</code> of the class, without a
@@ -126,6 +110,14 @@ network: <code>python3 setup/install.py</code></li>
 <li>The <a href='/setup/notebooks.zip'>notebooks</a> alone</li></ul>"""
 _UNPREPARED = """<p>This class has no packages to install from. Trainer: run <code>workbench course prepare --folder
 FOLDER</code> while there is internet; this page then shows one line for each system.</p>"""
+
+
+def _line(system: Record, script: str, targets: Iterable[str]) -> str:
+    """Return the command for a system; empty if the targets do not contain the system."""
+    pythons = [target.rpartition("-")[2] for target in targets if target.startswith(system["target"])]
+    title, line = system["title"], escape(f'{system["program"]} -c "{script}"')
+    about = f"In {system['terminal']}, with Python {', '.join(pythons)}:"
+    return f"<h3>{title}</h3><p>{about}</p><pre class='line'>{line}</pre>" if pythons else ""
 
 
 def _guide(*parts: str) -> str:

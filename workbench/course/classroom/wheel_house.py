@@ -16,10 +16,10 @@ import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
+from itertools import product
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-import attrs
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -27,13 +27,16 @@ from workbench import __version__
 from workbench.base.errors import UsageError, WorkbenchError, visible
 from workbench.base.extras import DISTRIBUTION, install_source
 from workbench.base.schema import strict_json
+from workbench.base.system import toml
 from workbench.base.system.files import make_folder, new_folder
+from workbench.course.evidence import Facts, Record
 
 SETUP = "setup"
 MANIFEST = "setup.json"
 NOTEBOOKS = "notebooks.zip"
 REQUIREMENT = f"{DISTRIBUTION}[lab]=={__version__}"
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+SYSTEMS: Mapping[str, Record] = toml.load(Path(__file__).with_name("systems.toml"))
+"""Systems with wheels to fetch, by name."""
 _PICTURES = frozenset({".png", ".svg"})
 
 
@@ -41,49 +44,14 @@ class PackageMissing(WorkbenchError):
     """A package has no wheel for a system, or cannot be downloaded."""
 
 
-@attrs.frozen
-class System:
-    """An operating system and processor.
-
-    Attributes:
-        name: Prefix of the system's target names, `sys.platform` and `platform.machine()`.
-        markers: Values for the variables in requirement markers.
-        tags: Platform tags of the system's wheels, for pip.
-    """
-
-    name: str
-    markers: Mapping[str, str]
-    tags: Sequence[str]
-
-
-def _system(platform: str, machine: str, os_name: str, title: str, tags: Iterable[str]) -> System:
-    markers = {"sys_platform": platform, "platform_machine": machine, "os_name": os_name, "platform_system": title}
-    return System(f"{platform}-{machine.lower()}", markers, tuple(tags))
-
-
-def _manylinux(machine: str) -> list[str]:
-    old = [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1")]
-    # pip supports no older minor versions
-    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]
-
-
-SYSTEMS: Mapping[str, System] = {
-    "windows": _system("win32", "AMD64", "nt", "Windows", ["win_amd64"]),
-    "macos": _system("darwin", "arm64", "posix", "Darwin", ["macosx_12_0_arm64"]),
-    "linux": _system("linux", "x86_64", "posix", "Linux", _manylinux("x86_64")),
-    "linux-arm": _system("linux", "aarch64", "posix", "Linux", _manylinux("aarch64")),
-}
-"""Systems with wheels to fetch, by name."""
-
-
 def prepare(
-    folder: Path, notebooks: Path, systems: Iterable[str], pythons: Iterable[str], requirement: str = REQUIREMENT
-) -> Iterator[tuple[str, str, str]]:
+    folder: Path, notebooks: Path, systems: Iterable[str], pythons: Sequence[str], requirement: str = REQUIREMENT
+) -> Iterator[tuple[str, str]]:
     """Download the wheels for each system and Python with pip, write the folder, and yield what was done.
 
-    The folder is replaced only when the new folder is complete, so an interrupted run leaves the former folder
-    unchanged. pip takes the index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS.
-    A system for which a wheel is missing is left out. If all systems are left out, the former folder stays.
+    The folder is replaced only when the new folder is complete, so an interrupted or failed run leaves the former
+    folder unchanged. pip takes the index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and
+    PIP_FIND_LINKS.
 
     Args:
         folder: Folder of the class.
@@ -93,74 +61,63 @@ def prepare(
         requirement: Requirement to install.
 
     Yields:
-        The target, its size or the reason why it was left out, and its system-specific packages.
+        The target and its size.
 
     Raises:
-        UsageError: The folder has no notebooks, or pip cannot build a wheel of this workbench.
+        UsageError: The folder has no notebooks, or the workbench's installation source is missing.
+        PackageMissing: A package has no wheel for a system.
     """
     if not any(notebooks.glob("*.ipynb")):
         raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="course prepare")
     make_folder(folder)
     targets: dict[str, list[str]] = {}
-    with new_folder(folder / SETUP, replace=True) as setup:
-        scratch = setup / "fetched"
-        make_folder(scratch)
-        make_folder(setup / "wheels")
-        own = scratch / "own"
+    with new_folder(folder / SETUP, replace=True) as setup, TemporaryDirectory() as scratch:
+        wheels = setup / "wheels"
+        make_folder(wheels)
+        own = Path(scratch, "own")
         _build(own)
-        for python in pythons:
-            for name in systems:
-                target = f"{SYSTEMS[name].name}-{python}"
-                fetched = scratch / target
-                try:
-                    _fetch(fetched, own, SYSTEMS[name], python, requirement)
-                except PackageMissing as error:
-                    yield target, str(error), ""
-                    continue
-                files = sorted(fetched.iterdir())
-                targets[target] = [file.name for file in files]
-                size = sum(file.stat().st_size for file in files)
-                for file in files:
-                    file.replace(setup / "wheels" / file.name)
-                special = [_name(file.name) for file in files if not file.stem.endswith("-any")]
-                yield target, f"{len(files)} packages, {size / 1e6:.0f} MB", ", ".join(special)
-        if not targets:
-            shutil.rmtree(setup)
-            return
-        shutil.rmtree(scratch)
-        with (setup / NOTEBOOKS).open("wb") as archive:
-            _pack(notebooks, archive)
+        for system, python in product(map(SYSTEMS.__getitem__, systems), pythons):
+            target = f"{system['target']}-{python}"
+            fetched = Path(scratch, target)
+            _fetch(fetched, own, system, python, requirement)
+            files = sorted(fetched.iterdir())
+            targets[target] = [file.name for file in files]
+            size = sum(file.stat().st_size for file in files)
+            yield target, f"{len(files)} packages, {size / 1e6:.0f} MB"
+            for file in files:
+                shutil.move(file, wheels / file.name)
+        _pack(notebooks, setup / NOTEBOOKS)
         shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
-        listed = [setup / NOTEBOOKS, *sorted((setup / "wheels").iterdir())]
-        files_ = {file.relative_to(setup).as_posix(): _described(file) for file in listed}
-        content = {"requirement": requirement, "targets": targets, "files": files_}
+        listed = [setup / NOTEBOOKS, *sorted(wheels.iterdir())]
+        hashes = {file.relative_to(setup).as_posix(): _sha256(file) for file in listed}
+        content = {"requirement": requirement, "targets": targets, "files": hashes}
         (setup / MANIFEST).write_bytes(json.dumps(content, indent=1).encode())
 
 
-def read_manifest(folder: Path | None) -> dict[str, Any] | None:
+def read_manifest(folder: Path | None) -> Facts | None:
     """Return the content of setup.json in a class folder; None if nothing was prepared."""
     try:
-        content: dict[str, Any] = json.loads((folder / SETUP / MANIFEST).read_bytes()) if folder else {}
+        content: Facts = json.loads((folder / SETUP / MANIFEST).read_bytes()) if folder else {}
     except (FileNotFoundError, ValueError):
         content = {}
     return content or None
 
 
-def _described(file: Path) -> dict[str, str]:
+def _sha256(file: Path) -> str:
     with file.open("rb") as content:
-        return {"sha256": hashlib.file_digest(content, "sha256").hexdigest()}
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def _name(wheel: str) -> str:
-    return str(canonicalize_name(wheel.partition("-")[0]))
+def _wheels(folder: Path) -> dict[str, Path]:
+    """Return the wheels in a folder by the name of their package."""
+    return {canonicalize_name(file.name.partition("-")[0]): file for file in folder.iterdir()}
 
 
 def _pip(*arguments: str | Path) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments), "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr[-300:]]
-        raise PackageMissing(visible(lines[-1].removeprefix("ERROR: "), 300))
+        raise PackageMissing(visible(done.stderr.strip().rpartition("ERROR: ")[2], 300))
 
 
 def _build(folder: Path) -> None:
@@ -171,50 +128,43 @@ def _build(folder: Path) -> None:
             "the wheel or checkout that this workbench was installed from is missing; install it from one",
             of="course prepare",
         )
-    try:
-        _pip("wheel", "--no-deps", "--wheel-dir", folder, source)
-    except PackageMissing as error:
-        raise UsageError(f"pip cannot build a wheel of {source}: {error}", of="course prepare") from None
+    _pip("wheel", "--no-deps", "--wheel-dir", folder, source)
 
 
-def _fetch(folder: Path, own: Path, system: System, python: str, requirement: str) -> None:
-    """Download the wheels of a requirement and its dependencies for a system, and the wheel of pip.
+def _fetch(folder: Path, own: Path, system: Record, python: str, requirement: str) -> None:
+    """Download the wheels that a requirement needs on a system with a Python into a new folder.
 
-    pip evaluates markers for the machine that it runs on, so this function resolves the requirements itself.
+    pip evaluates markers for the system it runs on, so this function follows the requirements.
 
     Raises:
         PackageMissing: A package has no wheel for the system, or cannot be downloaded.
     """
-    folder.mkdir()
-    markers = {**system.markers, "python_version": python, "python_full_version": f"{python}.0"}
-    tags = [part for tag in system.tags for part in ("--platform", tag)]
-    for wheel in own.iterdir():  # the workbench's wheel is not in a package index
-        shutil.copy(wheel, folder)
+    shutil.copytree(own, folder)  # the workbench's wheel is not in a package index
+    markers = {**system["markers"], "python_version": python, "python_full_version": f"{python}.0"}
+    tags = [part for tag in system["tags"] for part in ("--platform", tag)]
     options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
     options += ["--python-version", python, "--implementation", "cp"]
-    followed: set[tuple[str, str]] = set()
     waiting = [Requirement(requirement), Requirement("pip")]
+    followed: set[str] = set()
     while waiting:
-        present = {_name(file.name) for file in folder.iterdir()}
-        needed = {str(canonicalize_name(each.name)): each for each in waiting}
-        specs = [_pinned(each) for name, each in needed.items() if name not in present]
-        if specs:
-            _pip("download", *options, *specs)
-        wheels = {_name(file.name): file for file in folder.iterdir()}
-        following: list[Requirement] = []
-        for each in waiting:
-            name = str(canonicalize_name(each.name))
-            (distribution,) = metadata.distributions(path=[str(wheels[name])])
-            if not each.specifier.contains(distribution.version, prereleases=True):
-                raise PackageMissing(f"{each} does not allow {name} {distribution.version}")
-            for extra in {"", *each.extras} - {extra for known, extra in followed if known == name}:
-                followed.add((name, extra))
-                following += [
-                    further
-                    for further in map(Requirement, distribution.requires or ())
-                    if further.marker is None or further.marker.evaluate({**markers, "extra": extra})
-                ]
-        waiting = following
+        wheels = _wheels(folder)
+        lacking = {name: each for each in waiting if (name := canonicalize_name(each.name)) not in wheels}
+        if lacking:
+            _pip("download", *options, *map(_pinned, lacking.values()))
+            wheels = _wheels(folder)
+        required = [_required(wheels[canonicalize_name(each.name)], each, markers) for each in waiting]
+        further = set().union(*required) - followed
+        followed |= further
+        waiting = [Requirement(text) for text in sorted(further)]
+
+
+def _required(wheel: Path, requirement: Requirement, markers: Mapping[str, str]) -> Iterator[str]:
+    """Yield what a wheel with the extras of a requirement requires on a system."""
+    (distribution,) = metadata.distributions(path=[str(wheel)])
+    for text in distribution.requires or ():
+        marker = Requirement(text).marker
+        if marker is None or any(marker.evaluate({**markers, "extra": extra}) for extra in ("", *requirement.extras)):
+            yield text
 
 
 def _pinned(requirement: Requirement) -> str:
@@ -225,7 +175,7 @@ def _pinned(requirement: Requirement) -> str:
         return f"{requirement.name}{requirement.specifier}"
 
 
-def _pack(notebooks: Path, file: Any) -> None:
+def _pack(notebooks: Path, file: Path) -> None:
     """Write notebooks without their outputs, and their pictures, to a ZIP file."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(notebooks.rglob("*")):

@@ -1,4 +1,4 @@
-"""Outcome of each row of a bulk run, recorded before and after its call, in memory or in a file."""
+"""Record the outcome of each row of a bulk run before and after its call, in memory or in a file."""
 
 import hashlib
 import os
@@ -23,11 +23,10 @@ from workbench.service.rendering.text import Row, Sheet
 declare(
     "investigate",
     python=(
-        "look up its outcome, for example with wb.bulk.investigate(api, run), then resume with "
-        'resolved={{row: "done"}} or {{row: '
-        '"not_sent"}}'
+        "look up the outcome, for example with wb.bulk.investigate(api, run), then resume with "
+        'resolved={{row: "done"}} or {{row: "not_sent"}}'
     ),
-    other="look up its outcome, then resume with the outcome of each row",
+    other="look up the outcome, then resume with the outcome of each row",
 )
 declare(
     "resume",
@@ -55,7 +54,7 @@ class RowResult:
     """The result of one row of the input."""
 
     row: int  # row number in the input, from 1
-    outcome: str  # "done", "refused", "not_sent" or "unknown"; without an outcome, "planned" or "sending"
+    outcome: str  # "planned" or "sending" until the call has ended, then "done", "refused", "not_sent" or "unknown"
     key: str | None = None  # the row's value in the key column
     id: str | None = None  # id of the created record, if the response has an id
     answer_status: str | None = None  # status, or application status, in the response
@@ -66,15 +65,15 @@ class RowResult:
 
 
 class RunChanged(WorkbenchError):
-    """The rows or the target service changed since the start of the run. Nothing was sent.
+    """The rows or the target service have changed since the run started. Nothing was sent.
 
-    `problems` names the differences.
+    `problems` lists the differences.
     """
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems
         listed = "".join(f"\n  - {problem}" for problem in problems)
-        super().__init__(f"this run was started with other rows:{listed}\nNothing was sent.")
+        super().__init__(f"the rows or the target have changed since this run started:{listed}\nNothing was sent.")
 
 
 class RunRecord:
@@ -93,7 +92,7 @@ class RunRecord:
 
     @property
     def started(self) -> tuple[str | None, str | None]:
-        """Operation and key column of the run in the file, or None if the run was killed before it started."""
+        """Operation and key column of the run in the file. Both are None if the run was killed before it started."""
         if self._file.damaged("run"):
             raise UnusableFile(f"{self._file.path}: the header of the run is damaged; file left unchanged.")
         rows = self._file.run("SELECT operation, key FROM run")
@@ -105,13 +104,13 @@ class RunRecord:
         """Start a run with a plan, or continue the run in the file.
 
         Args:
-            plan: The rows; rows with problems are rejected.
+            plan: The planned rows. Rows with problems are recorded as rejected.
             target: The host, environment and world to send to.
             key: Column that names a row.
             accept_changes: Accept changes of rows that were never sent.
 
         Raises:
-            RunChanged: The file holds another run.
+            RunChanged: The file contains a run with other rows or another target.
         """
         run = {"operation": plan.name, **target}
         started = self._file.run("SELECT operation, host, environment, world FROM run") if self.started[0] else []
@@ -198,7 +197,7 @@ class RunRecord:
         try:
             self.record(RowResult(row=number, outcome=Outcome.SENDING.value, at=datetime.now(UTC)))
         except (UnusableFile, OSError) as error:
-            raise CannotRecord(f"cannot record row {number}, so not sending: {error}") from None
+            raise CannotRecord(f"row {number} cannot be recorded, so it was not sent: {error}") from None
 
     def record(self, result: RowResult) -> None:
         """Record the result of a row.
@@ -246,7 +245,7 @@ class RunRecord:
 
     @property
     def counts_text(self) -> str:
-        """Number of rows by outcome, and the first failure, as text."""
+        """Number of rows with each outcome, and the numbers of the first five failed rows, as text."""
         return _counts_text(self._counts) + (f" (row {listed([*self._failed], 5)})" if self._failed else "")
 
     def resolve(self, resolved: Mapping[int, str]) -> None:
@@ -281,7 +280,7 @@ def check_resolved(noun: str, resolved: Mapping[Any, str], unknown: Collection[A
 def _moved(name: str, was: str, now: str) -> str:
     if name != "world":
         return f"was {was}, is now {now}"
-    return f"was another sandbox ({was}); this one ({now}) is newer and does not contain the run's records"
+    return f"was sandbox {was}, is now sandbox {now}, which does not contain the run's records"
 
 
 def _counts_text(counts: Mapping[str, int]) -> str:
@@ -292,7 +291,8 @@ def _counts_text(counts: Mapping[str, int]) -> str:
 class BulkResult(Shown):
     """Result of a bulk run, with one `RowResult` for each row of the input.
 
-    `ok` is true if all rows are done; `counts` add up to the rows; `stopped` is the reason why a run ended early.
+    `ok` is true if all rows are done. `counts` has the number of rows by outcome. If the run ended early, `stopped` is
+    the reason.
     """
 
     row_type: ClassVar = RowResult
@@ -339,9 +339,10 @@ class BulkResult(Shown):
         if self.stopped:
             lines.append(f"stopped: {self.stopped}")
         if unknown := self.unknown():
+            rows, were = ("row", "was") if len(unknown) == 1 else ("rows", "were")
+            numbers = listed([result.row for result in unknown], 10)
             lines.append(
-                f"row {listed([result.row for result in unknown], 10)} may have been carried out and was not sent "
-                f"again; {Remedy('investigate')}"
+                f"{rows} {numbers} may have been carried out and {were} not sent again; {Remedy('investigate')}"
             )
         elif self.counts.get(PLANNED) and self.path is not None:
             lines.append(str(Remedy("resume")))
@@ -392,20 +393,20 @@ class Findings(tuple[Finding, ...]):
 
 
 def investigate(api: Any, run: BulkResult) -> Findings:
-    """Return the evidence of the received events on each row with an unknown outcome, as `api.journal.evidence` does.
+    """Return what the received events show about each row with an unknown outcome. See also `api.journal.evidence`.
 
     Record your decision with `resume(…, resolved={row: "done"})`.
 
     Args:
         run: The result of `run` or `resume`.
-        api: The session that sent it, or one with the same journal and inbox.
+        api: The session that sent the run, or a session with the same journal and inbox.
 
     Raises:
         UsageError: The client has no journal.
     """
     journal = journal_of(api)
     if journal is None:
-        raise UsageError("investigate needs the journal of the calls; this client has none", of="bulk.investigate")
+        raise UsageError("investigate needs a journal, but this client has none", of="bulk.investigate")
     unknown = run.unknown()
     entries = [None if result.attempt is None else journal.get(result.attempt) for result in unknown]
     asked = [entry for entry in entries if entry is not None and entry.outcome is Outcome.UNKNOWN]

@@ -36,7 +36,7 @@ ROW, REASONS = "row", "reasons"
 
 @attrs.frozen(kw_only=True)
 class RowProblem:
-    """A problem of a row. `found` is the value, unless it may be private."""
+    """A problem in a row. `found` is the cell's value, or None if the value may be private."""
 
     row: int | None  # row number in the input; None if the problem concerns all rows together
     column: str  # name of the column, as spelled in the input
@@ -72,7 +72,7 @@ class InvalidRows(InvalidRequest):
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """Every problem as a DataFrame: row, column, rule, message, and what was found unless it may be private."""
+        """Every problem as a DataFrame with row, column, rule, message and, unless it may be private, the value."""
         import pandas as pd
 
         return pd.DataFrame([attrs.asdict(problem) for problem in self._found]).convert_dtypes()
@@ -143,7 +143,7 @@ def take_keys(
         return []
     member = next((member for path, member in members.items() if key in (path, member.name)), None)
     if member is not None and member.about.privacy is not Privacy.OPEN:
-        message = f"{visible(key, 60)} is private, and results hold no private values; use another key"
+        message = f"{visible(key, 60)} is private, and results contain no private values; use another key"
         raise InvalidRequest(message, of=operation.name)
     taken = Body.get if member is not None else Body.pop
     values = [
@@ -394,13 +394,13 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
 
 
 def listed(numbers: Sequence[int], most: int) -> str:
-    """Return the first row numbers, and the count of further ones, as text."""
+    """Return the first row numbers, and the count of the others, as text."""
     more = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
     return ", ".join(map(str, numbers[:most])) + more
 
 
 def _is_partial(request: object) -> bool:
-    """Return whether a refund or reversal is partial; several of one transaction are not duplicates."""
+    """Return whether a refund or reversal is partial. Several partial refunds of a transaction are not duplicates."""
     amount = getattr(request, "amount", getattr(request, "new_amount", None))
     return amount is not None and not isinstance(amount, Full)
 
@@ -420,10 +420,12 @@ def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Itera
 
 def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Limits) -> Iterator[RowProblem]:
     if limits.rows is not None and count > limits.rows:
-        yield _of_all("rows", f"are {count:,}; this profile allows {limits.rows:,} a run (limits.rows)")
+        yield _of_all("rows", f"are {count:,}; this profile allows {limits.rows:,} per run (limits.rows)")
     for total in sums:
         if limits.sum is not None and total.total > limits.sum:
-            yield _of_all(total.name, f"sums to {total.total:,} cents; this profile allows {limits.sum:,} a run")
+            yield _of_all(
+                total.name, f"sums to {total.total:,} cents; this profile allows {limits.sum:,} per run (limits.sum)"
+            )
         if limits.sum is not None and total.full:
             yield _of_all(total.name, f"is FULL in {total.full} rows, so the cap on the sum cannot be checked")
 

@@ -45,7 +45,7 @@ def raw_bodies(path: Path, limits: FileLimits = FileLimits()) -> list[Body]:
 
 
 def read_cells(rows: Iterable[Body], cls: type[Any]) -> list[Body]:
-    """Convert cells of text to arguments of a request record; each row has the problems of cells that do not fit."""
+    """Convert text cells to arguments of a request record. A cell that does not fit becomes a problem of its row."""
     bodies = []
     for row in rows:
         body = Body({}, row.row)

@@ -36,7 +36,7 @@ from workbench.runs.bulk.plan import BulkPlan, PlannedRow, check_rejects, operat
 from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS, Operation, Sync
 
-MAX_CONSECUTIVE_FAILURES = 5  # number of rows without a response after which a run stops
+MAX_CONSECUTIVE_FAILURES = 5  # consecutive rows without a response after which a run stops
 MAX_WORKERS = 8  # with more threads, each would slow the others down
 OnUnknown = Literal["stop", "continue"]
 Resolved = Mapping[int, Literal["done", "not_sent"]]
@@ -57,11 +57,11 @@ def run(
     confirm: str | None = None,
     progress: bool | ProgressCallback = True,
 ) -> BulkResult:
-    """Send one write for each row, at most once. No row is sent again until a person resolves it.
+    """Send one write for each row, at most once. A row with an unknown outcome waits until a person resolves it.
 
-    All rows are checked before the first call. An empty cell is an omitted value; the word FULL is a full refund. Any
-    exception during the run (Ctrl-C, a signal timeout, an error in `progress`) stops it: no more rows are sent, calls
-    in flight are awaited and recorded, then the exception propagates.
+    All rows are checked before the first call. An empty cell is an omitted value, and the word FULL is the full amount.
+    Any exception during the run (Ctrl-C, a signal timeout, an error in `progress`) stops it: no more rows are sent,
+    calls in flight are awaited and recorded, then the exception propagates.
 
     Args:
         call: An operation of a client, such as `api.create_user_application`, or of a view made with `allowing(…)`;
@@ -75,9 +75,9 @@ def run(
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
         rejects: Send the valid rows, and write invalid and refused rows to this file with a column of reasons. Correct
             them there and pass the file to `resume` as its rows.
-        key: Column or attribute that names a row in the results, such as "external_id"; nothing private.
-        confirm: In production, the phrase of the plan: the number of rows, and their sum.
-        progress: Show a progress line; or a function that is called with a `Progress`.
+        key: Column or attribute that names a row in the results, such as "external_id". It must not be private.
+        confirm: In production, the plan's phrase, which states the number of rows and their sum.
+        progress: Whether to show a progress line, or a function that is called with a `Progress`.
 
     Returns:
         The result of each row.
@@ -85,7 +85,10 @@ def run(
     Raises:
         InvalidRows: Rows are invalid; `.frame` lists every problem with row, column and rule. Nothing was sent.
         NotArmed: In production, the phrase is missing or the session is not armed. Nothing was sent.
+        RunChanged: The file at `path` contains a run with other rows or another service. Nothing was sent.
+        UsageError: An argument is invalid, such as an async client or an unreadable file of rows. Nothing was sent.
         Interrupted: The run was stopped by Ctrl-C; `.result` has the result of each row.
+        FileBusy: Another process has the run open.
     """
     operation = operation_of(call)
     return _run(
@@ -126,15 +129,16 @@ def resume(
     Args:
         path: The file of the run.
         api: The client or session to send with.
-        rows: The same rows as before (the file stores none, but detects changes), or a rejects file with corrected
+        rows: The same rows as before, since the file contains only their digests; or a rejects file with corrected
             rows, which are sent under their original row numbers.
         workers: See `run`, also for all arguments not listed here.
-        resolved: Outcome of unknown rows, determined by a person.
+        resolved: Outcomes of unknown rows as a person determined them: "done" or "not_sent" by row number.
         accept_changes: Accept changes of rows that were never sent.
 
     Raises:
         RunChanged: Rows that were sent have changed, other rows have changed without `accept_changes`, or the service
             is different, such as a restarted embedded sandbox.
+        UsageError: The file contains no run, or `resolved` names a row with a known outcome.
         FileBusy: Another process has the run open.
     """
     file = Path(path)
@@ -201,9 +205,7 @@ def _run(
         **checks,
     )
     if production and confirm != plan.phrase:
-        raise NotArmed(
-            f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
-        )
+        raise NotArmed(f"{plan}\nTo confirm a run in production, pass confirm={plan.phrase!r}. Nothing was sent.")
     guards.check_operation(operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     target = {"host": api.host, "environment": api.environment, "world": _world_of(api)}
@@ -343,7 +345,9 @@ class _Sender:
                 self._in_flight.discard(row.number)
                 problem = self._record.record_or_keep(result)
                 if problem is not None:
-                    self._stop(f"cannot record the outcome of row {row.number}, so not sending more: {problem}")
+                    self._stop(
+                        f"the outcome of row {row.number} cannot be recorded, so no more rows are sent: {problem}"
+                    )
                 self._progress.done += 1
         if failure is not None and not isinstance(failure, Exception):
             raise failure

@@ -1,7 +1,7 @@
 """Double-entry ledger of simulated transactions. Every entry debits one account and credits another account.
 
 Each card has four accounts, in cents. A hold moves money from available to held, a release moves it back, a settlement
-moves it from held to posted, and a refund moves posted money back to available and adds to refunded. Therefore
+moves it from held to posted, and a refund adds the same amount to available and to refunded. Therefore
 `available + held + posted - refunded` never changes, and every change has an entry.
 """
 
@@ -72,7 +72,7 @@ class Ledger:
     ) -> None:
         """Book a completed step: an authorization, or the reversal, settlement or refund of a booked one.
 
-        Without an amount, or with FULL, a reversal or settlement applies to the entire hold, a refund to everything
+        With FULL or without an amount, a reversal or settlement applies to the entire hold, and a refund to the amount
         that is not yet refunded.
         """
         transaction: Any = arguments.get("transaction_id")
@@ -133,7 +133,7 @@ class Ledger:
         ours = self.balance(card_id)
         for name in ACCOUNTS:
             if (moved := after[name] - before[name]) != ours[name]:
-                yield f"{name} of card {card_id} moved by {moved} cents, the ledger by {ours[name]}"
+                yield f"{name} of card {card_id} changed by {moved} cents, but by {ours[name]} cents in the ledger"
 
     def rows(self) -> list[LedgerRow]:
         """Return the entries as rows, with the card's balance after each; amounts in cents."""

@@ -1,4 +1,4 @@
-"""Run sequences: the target, the steps and their results, compared with the expectations."""
+"""Play the steps of a sequence on a target, and compare each result with the step's expectations."""
 
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -110,9 +110,10 @@ _POLL_INTERVAL = 0.1  # seconds between reads of the inbox, with a real service
 
 
 class Target:
-    """Target of a sequence: a sandbox, a session or a client, with the controls of its sandbox, embedded or served.
+    """Target of a sequence: a sandbox, a session or a client.
 
-    Without a sandbox it uses the wall clock and the received events, and has no stored records.
+    With an embedded or served sandbox, steps can use the sandbox's controls, clock and records. Without a sandbox, the
+    target uses the wall clock and the received events.
 
     Raises:
         WrongEnvironment: The target is a production service, or does not offer what the sequence needs.
@@ -144,8 +145,8 @@ class Target:
         elif sequence.team not in (None, team):
             missing = f"a tenant with {sequence.team} teams"
         if missing:
-            text = f'behavior "{behavior}", {team} teams'
-            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; here: {text}. Nothing was sent.")
+            text = f'this sandbox has behavior "{behavior}" and {team} teams'
+            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; {text}. Nothing was sent.")
         for reference in (
             reference for step in sequence.steps for reference in step.references() if isinstance(reference, Guide)
         ):

@@ -56,8 +56,8 @@ def read_toml(path: str | Path) -> Sequence:
     """Read a sequence from a TOML file.
 
     Raises:
-        InvalidSequence: The file is too large, not TOML, or has invalid members; lists all problems with step and
-            line.
+        InvalidSequence: The file is too large, is not TOML, or has invalid members. The error lists all problems with
+            their step and line.
     """
     file = Path(path)
     try:

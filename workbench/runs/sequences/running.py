@@ -78,23 +78,24 @@ def run(
     """Run a sequence on a session, a client or a sandbox; its parameters are keyword arguments.
 
     Return a `Run`; with an async client, await it. With `path`, each step is recorded in a file before it is sent and
-    after its answer, so that the same call resumes a run that was killed, without repeating completed steps. A step
-    that was in flight is unknown, and the run stops there until `resolved` gives its outcome.
+    after its answer. If the run is killed, the same call resumes it without repeating completed steps. The outcome of a
+    step that was in flight is unknown, and the run stops there until `resolved` states the outcome.
 
     Args:
         api: A session, a client, or a `Sandbox`.
-        sequence: From Python, a file (`sequences.read_toml`) or the catalogue.
+        sequence: A sequence written in Python, read from a file (`sequences.read_toml`), or from the catalogue.
         path: New file, or the file of an earlier run of the same sequence and parameters. It contains names, outcomes,
             ids and amounts, and only a keyed digest of the parameters.
         resolved: Outcome of unknown steps of the file: "done", or "not_sent" to run them again.
-        progress: Show a progress line for 200 steps or more; or a function that is called with a `Progress`.
+        progress: Whether to show a progress line for 200 steps or more, or a function that is called with a `Progress`.
         values: The parameters that the sequence declares.
 
     Raises:
         InvalidSequence: Names, types, references or limits are wrong, or the file belongs to another run. All problems
             are listed; nothing was sent.
         WrongEnvironment: `api` is a production service, or the sequence needs another behavior, team or example.
-        Interrupted: By Ctrl-C; `.result` is the run so far.
+        UsageError: `resolved` is given without `path`, or names a step with a known outcome.
+        Interrupted: Ctrl-C stopped the run; `.result` is the run so far.
         FileBusy: Another process has the file of the run open.
     """
     if resolved and path is None:
@@ -140,7 +141,17 @@ async def _played(
 class Stepper:
     """A run of a sequence, step by step.
 
-    `next()` runs one step; `change(step, **arguments)` changes a remaining one; `run()` runs the rest.
+    `next()` runs one step, `change(step, **arguments)` changes the arguments of a later step, and `run()` runs the
+    remaining steps.
+
+    Args:
+        api: A session or a synchronous client, or a `Sandbox`.
+        sequence: See `run`.
+        values: The parameters that the sequence declares.
+
+    Raises:
+        InvalidSequence: The sequence or a parameter is invalid. Nothing was sent.
+        WrongEnvironment: `api` is a production service, or the sequence needs another behavior, team or example.
     """
 
     @hide_arguments
@@ -170,7 +181,11 @@ class Stepper:
         self._player.sequence = changed_sequence
 
     def next(self) -> StepResult | None:
-        """Run the next step and return its result; None if none remains."""
+        """Run the next step and return its result; None if none remains.
+
+        Raises:
+            UsageError: The session or client is asynchronous.
+        """
         step = next(self._pending, None)
         return None if step is None else self._player.play(step)
 
@@ -199,8 +214,8 @@ def run_many(
 ) -> Runs:
     """Run a sequence once per row, or several times, up to `workers` at a time.
 
-    Ctrl-C starts no more runs and finishes those in progress. Any other exception, such as a signal timeout, stops
-    sending, awaits the calls in flight, and propagates.
+    After Ctrl-C, no more runs start, and the runs in progress are finished. After any other exception, such as a signal
+    timeout, nothing more is sent, the calls in flight are awaited, and the exception propagates.
 
     Args:
         sequence: See `run`.
@@ -208,14 +223,15 @@ def run_many(
         rows: Mappings of parameters, a DataFrame, the path of a CSV, JSON, XLSX or Parquet file, or None for one row of
             `values`. Empty cells are omitted; the cells of a file are converted to the types of the parameters.
         times: Number of runs of each row.
-        workers: Concurrent runs; 1 keeps the order, and with it the hash, reproducible.
-        resume: The `.result` of the same call that was interrupted; only the remaining runs are made.
+        workers: Concurrent runs. With 1, the order and therefore the hash are reproducible.
+        resume: The `.result` of the interrupted call; only its remaining runs are made.
         values: Parameters that all rows share.
 
     Raises:
-        InvalidSequence: The sequence or a row is invalid; all problems with their row, nothing was sent.
-        UsageError: There are more than 200,000 runs, or `times` is not positive; nothing was sent.
-        Interrupted: By Ctrl-C; `.result` has the completed runs.
+        InvalidSequence: The sequence or a row is invalid. The error lists all problems with their row, and nothing was
+            sent.
+        UsageError: There are more than 200,000 runs, or `times` is not positive. Nothing was sent.
+        Interrupted: Ctrl-C stopped the call; `.result` has the completed runs.
     """
     parameters = {parameter.name: parameter for parameter in sequence.parameters}
     if isinstance(rows, str | os.PathLike):

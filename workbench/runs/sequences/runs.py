@@ -115,7 +115,7 @@ class Run(Shown):
             return f"{self.sequence.name}: {count} step{'s' if count != 1 else ''}, all as expected"
         lines = [f"{self.sequence.name}: {count} of {total} steps run"]
         for result in self.failures:
-            texts = list(map(str, result.mismatches)) or [f"was {result.outcome}, a refusal was expected"]
+            texts = list(map(str, result.mismatches)) or [f"was {result.outcome}, but a refusal was expected"]
             lines += [f"  {result.step.name} ({result.step.do}) {text}" for text in texts]
         lines += [f"  money: {difference}" for difference in self.differences]
         if count < total:
@@ -240,7 +240,7 @@ class Record:
         if self._file.damaged("run") or self._file.damaged("step"):
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
-        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # by step, the members that references read
+        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # by step, the members that later steps read
         for later in (
             reference
             for step in sequence.steps
@@ -327,7 +327,7 @@ def _open_members(cls: type[Any]) -> set[str]:
 
 
 def _to_json(value: object) -> str:
-    """Return a value as JSON; of a mapping only texts and numbers. FULL becomes a word."""
+    """Return a value as JSON. A mapping loses all values except texts and numbers, and FULL becomes text."""
     if isinstance(value, dict):
         members = {name: "FULL" if member is FULL else member for name, member in value.items()}
         value = {name: member for name, member in members.items() if isinstance(member, str | int)}

@@ -249,9 +249,7 @@ _MAX_SHOWN = 200  # maximum length of a value, in characters
 
 @attrs.frozen(kw_only=True, repr=False)
 class Sequence:
-    """A script of steps for a card, an application, a dispute or a deposit; run it with `wb.sequences.run(api,
-    sequence)`.
-    """
+    """A script of steps for a card, an application, a dispute or a deposit. `wb.sequences.run` runs it."""
 
     name: str
     steps: tuple[Step, ...]
@@ -344,7 +342,7 @@ def _toml(value: object) -> str:
 
 
 def _as_read(value: object) -> Any:
-    """Return the spelling in a file of a value without a TOML type."""
+    """Return how a sequence file writes a value that has no TOML type."""
     match value:
         case Full():
             return "FULL"

@@ -75,7 +75,7 @@ class StateControls(ControlGroup):
         store = self._engine.store
         records = sum(store.count(kind) for kind in store.kinds() if in_world(kind)) if store.shared else 0
         if records > MOST_COPIED:
-            raise usage_error(f"undo copies at most {MOST_COPIED:,} records of a file, and this one has {records:,}")
+            raise usage_error(f"undo needs a file with at most {MOST_COPIED:,} records, and this one has {records:,}")
         self._save(_BEFORE)
         store.put("snapshot/savepoint", "changes", store.changes)
         return store.changes

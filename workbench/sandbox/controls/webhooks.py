@@ -179,7 +179,7 @@ class WebhookControls(ControlGroup):
                 duplicate, swap, delay, bad_signature.
             of: Operation such as "simulate_refund", or kind of event such as "user.updated", to limit the rule to.
             nth: Number of the matching call that fails, counted from now.
-            times: Maximum number of applications; default: unlimited.
+            times: Maximum number of times the rule applies; default: unlimited.
             probability: Probability from 0 to 1. The seed determines the draws.
             seconds: Duration of the delay or of the slow body.
             status: HTTP status of the kind "status", 200 to 599.
@@ -221,7 +221,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=False)
     def list_faults(self) -> list[FaultRule]:
-        """Return the fault rules, each with the number of matches and of applications."""
+        """Return the fault rules, each with the number of calls that it matched and that it applied to."""
         return self._engine.faults.rules
 
     def _put_endpoint(self, row: Record) -> Endpoint:

@@ -154,8 +154,8 @@ class Draft:
         """Set values by attribute name. Nested values are mappings or records.
 
         Raises:
-            UsageError: The operation has no argument of that name; nothing was set.
-            UsageError: A value looks like a private key; nothing was set.
+            UsageError: The operation has no argument of that name, or a value looks like a private key. Nothing was
+                set.
         """
         flat = dict(self._flat(values, ""))
         for path, value in flat.items():

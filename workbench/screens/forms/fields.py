@@ -40,7 +40,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "References": ("id", "source_key", "external_id"),
     "Terms": ("is_terms_of_service_accepted", "has_existing_documents"),
 }  # fmt: skip
-"""Steps of a form with many inputs, each with the members on it; the first one has all others."""
+"""Steps of a form with many inputs, with the members of each step. The first step has all other members."""
 WORDS: Mapping[str, str] = {
     "is_terms_of_service_accepted": "Terms of service accepted", "has_existing_documents": "Existing documents",
     "is_active": "Active", "sumsub_share_token_mode": "Use of the Sumsub token",
@@ -54,7 +54,7 @@ _CHOICES: Mapping[str, str] = {
     "sumsub_share_token": "Verify by a Sumsub share token", "persona_share_token": "Verify by a Persona share token",
     "first_name": "Verify by personal information", "user_id": "For a user", "company_id": "For a company",
 }  # fmt: skip
-"""Groups of fields to choose from, by their first one."""
+"""Labels of the groups of fields to choose from, by the first field of the group."""
 _QUESTIONS: Mapping[str, str] = {
     "sumsub_share_token": "How is the identity verified?", "user_id": "Whose account is it?",
 }  # fmt: skip

@@ -68,7 +68,7 @@ class Filling(Quiet):
         known = {name: stored[name] for name in names if stored.get(name)}
         values = walk.given(example(request, **known))
         invented = [sentence(rendering.label(name)) for name in values if name not in known]
-        self._say(f"Filled in from the sandbox. It does not store {', '.join(invented)}: those are examples.")
+        self._say(f"Filled in from the sandbox. It does not store {', '.join(invented)}, so these values are examples.")
         return values
 
     def _file_chosen(self, files: Sequence[Mapping[str, Any]]) -> None:

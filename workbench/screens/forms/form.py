@@ -77,15 +77,13 @@ class Form(Displayed):
         self.answer: Any = None
         self.error: WorkbenchError | None = None
         self.acting: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Opens a context around the request, such as that of a panel that can undo it."""
+        """Opens a context around the request, in which a panel prepares to undo it."""
         self.when_done: Callable[[str], None] = lambda _: None
-        """Called after an answer with a description of the action, such as by a panel that then shows the current
-        state.
-        """
+        """Called after an answer with a description of the action. A panel then shows the current state."""
         self.opened: list[Any] = []
         """Forms and panels that were opened from the answer."""
         self.show_thing: Callable[[str, str], Any] = lambda *_: None
-        """Opens an item of a list, and returns its widget or None: a new panel, or the panel with the form."""
+        """Opens an item of a list, in the form's panel or in a new panel, whose widget it then returns."""
         self.api: Any = call.client
         """The client or session that it calls."""
         self._lock = threading.Lock()
@@ -102,8 +100,8 @@ class Form(Displayed):
         """Set values by the names of the operation's arguments. Nested values are mappings; None omits a value.
 
         Raises:
-            UsageError: The operation has no argument of that name.
-            UsageError: A value looks like a private key; nothing was set.
+            UsageError: The operation has no argument of that name, or a value looks like a private key. Nothing was
+                set.
         """
         self._check_open()
         self.draft.fill(values)

@@ -91,7 +91,7 @@ OF_TABS: Mapping[str, tuple[Offer, ...]] = {
         Offer("simulate_refund", "Refund by ID"),
     ),
 }
-"""Actions of a list, whatever record is open: a person may know an id that the panel does not."""
+"""Actions of a list that do not depend on the open record, because a person may know further ids."""
 
 OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
     "contracts": (Offer("sign_withdrawal", "Withdraw this token", "chain_id token"),),

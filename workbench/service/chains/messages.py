@@ -123,7 +123,7 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
         if (base not in types and base not in _ATOMIC) or not _ARRAYS.fullmatch(kind, len(base)):
             raise invalid("types", "type", "has a member of a type that neither EIP-712 nor this message declares")
     if any(DOMAIN_FIELDS.get(name) != kind for name, kind in types["EIP712Domain"].items()):
-        raise invalid("types.EIP712Domain", "unknown", "has a member that EIP-712 does not know, or of another type")
+        raise invalid("types.EIP712Domain", "unknown", "has a member that EIP-712 does not define, or of another type")
     return types
 
 

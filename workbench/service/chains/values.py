@@ -305,7 +305,7 @@ def public_address(secret: bytes) -> str:
     """Return the EVM address (EIP-55) of a throw-away key."""
     key = curves.public_point(secret) if len(secret) == 32 else None
     if key is None:
-        raise invalid("secret", "range", "is not a key: 32 bytes, above 0 and below the order of the curve")
+        raise invalid("secret", "range", "must be 32 bytes, above 0 and below the order of the curve")
     return _address(key)
 
 

@@ -154,7 +154,7 @@ class WithdrawalSignature(Answer):
     signature: Signature | None = about("The signature, when ready", default=None)
     expires_at: datetime | None = about("When the signature expires", MOMENT, default=None)
     retry_after: int | None = about(
-        "When to repeat the request while pending",
+        "Delay before the request is repeated, while pending",
         unit="seconds",
         default=None,
         assumed=Reason("values of status other than ready are not shown; pending carries it", WIDELY),

@@ -161,7 +161,8 @@ SIMULATE_AUTHORIZATION = Effect(
     label=_purchase_label,
     confirm=reversible,
     next_step=(
-        "Look for a transaction event with this card, amount and merchant; sending it again may place a second hold."
+        "Look for a transaction event with this card, amount and merchant. Sending the call again may place a second "
+        "hold."
     ),
     evidence=Trace(
         kind="transaction.created",
@@ -195,7 +196,7 @@ SIMULATE_REVERSAL = Effect(
     confirm=reversible,
     next_step=(
         "Look for a transaction.updated event of this transaction. Sending a reversal with its new amount again sets "
-        "the same value; a full one may be refused the second time."
+        "the same value; a full reversal may be refused the second time."
     ),
     evidence=Trace(kind="transaction.updated", of_call=_reversal_of_call, of_event=_reversal_of_event, every=False),
 )
@@ -235,8 +236,8 @@ SIMULATE_REFUND = Effect(
     label=_refund_label,
     confirm=reversible,
     next_step=(
-        "Look for a transaction.completed event with a negative amount, of this transaction or, where "
-        "refunds have separate ids, of its card; sending it again may credit the cardholder twice."
+        "Look for a transaction.completed event with a negative amount, of this transaction or, if refunds have "
+        "separate ids, of its card. Sending the call again may credit the cardholder twice."
     ),
     evidence=Trace(kind="transaction.completed", of_call=_refund_of_call, of_event=_refund_of_event),
 )
@@ -253,8 +254,8 @@ CREATE_PAYMENT_ACCOUNT = Effect(
     label=_account_label,
     confirm=reversible,
     next_step=(
-        "The service lists no payment accounts: look in its dashboard for the nickname, in a sandbox among its payment "
-        "accounts; sending it again may create a duplicate."
+        "The service lists no payment accounts. Look for the nickname in its dashboard, or among the payment accounts "
+        "of a sandbox. Sending the call again may create a duplicate."
     ),
     evidence=None,
 )
@@ -290,15 +291,15 @@ UPDATE_USER = Effect(
     label=lambda r: f"PATCH user {r.user_id} ({_changed(r, 'user_id')})",
     confirm=_user_confirmation,
     next_step=(
-        "Sending it again sets the same values, also over later changes, and shows the user. If the call changes the "
-        "wallet, the email or isActive, look at the user first."
+        "Sending the call again sets the same values, also over later changes, and shows the user. If the call changes "
+        "the wallet, the email or isActive, look at the user first."
     ),
     evidence=None,
 )
 UPDATE_UBO = Effect(
     label=lambda r: f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})",
     confirm=reversible,
-    next_step="Look for the company's status or its events; sending it again may start a second review.",
+    next_step="Look for the company's status or its events. Sending the call again may start a second review.",
     evidence=None,
 )
 
@@ -323,8 +324,8 @@ CREATE_USER_APPLICATION = Effect(
     label=_application_label,
     confirm=reversible,
     next_step=(
-        "Look for a user.updated event with this email and name. With an external id it may be sent again once: a "
-        "conflict then means that the user probably exists."
+        "Look for a user.updated event with this email and name. With an external id the call may be sent again once: "
+        "a conflict then means that the user probably exists."
     ),
     evidence=Trace(
         kind="user.updated",
@@ -353,7 +354,7 @@ UPDATE_DISPUTE = Effect(
     confirm=_dispute_confirmation,
     next_step=(
         "A cancel may be sent again; text evidence would be added twice. Look at the dispute first, in the dashboard "
-        "or by the sandbox's control."
+        "or with the sandbox's control."
     ),
     evidence=None,
 )

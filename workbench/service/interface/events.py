@@ -41,7 +41,7 @@ class UserUpdated(Answer):
     is_terms_of_service_accepted: bool | None = about(
         "Whether the user accepted the terms of service", default=None, needed=True
     )
-    company_id: str | None = about("Company, for corporate users", ID, default=None)
+    company_id: str | None = about("Id of the company, for corporate users", ID, default=None)
     application_status: EventApplicationStatus | str | None = about(
         "Status of the application", default=None, needed=True
     )
@@ -62,9 +62,9 @@ class MicroDepositReceived(Answer):
     """A deposit below the minimum arrived on a payment route. Source: Events, "microDeposit.received"."""
 
     id: str = about("Id of the micro deposit")
-    payment_route_id: str | None = about("Payment route the deposit arrived on", default=None, needed=True)
-    user_id: str | None = about("User, for consumer accounts", default=None)
-    company_id: str | None = about("Company, for corporate accounts", default=None)
+    payment_route_id: str | None = about("Id of the payment route that received the deposit", default=None, needed=True)
+    user_id: str | None = about("Id of the user, for consumer accounts", default=None)
+    company_id: str | None = about("Id of the company, for corporate accounts", default=None)
     amount: Decimal | None = about(
         "Amount of the deposit; it can prove ownership of an account",
         format="decimal",
@@ -124,7 +124,7 @@ class Spend(Answer):
     declined_reason: str | None = about("Reason for the decline, as text", default=None)
     completion_reason: str | None = about("Reason for the completion; from version 1.1.0", default=None)
     authorized_at: datetime | None = about("Time of the merchant's request", MOMENT, default=None)
-    posted_at: datetime | None = about("Time of posting; missing as long as nothing is posted", MOMENT, default=None)
+    posted_at: datetime | None = about("Time of posting; missing until the transaction is posted", MOMENT, default=None)
 
 
 @record

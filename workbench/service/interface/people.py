@@ -142,7 +142,7 @@ class UpdateUser:
     email: str | None = about("Email address", EMAIL, default=None, privacy=PERSONAL)
     is_active: bool | None = about("Whether the user is active", default=None)
     address: Address | Mapping[str, Any] | None = about(
-        "The user's complete address; merging of a partial one is undocumented", default=None, partial=True
+        "The user's complete address; merging of a partial address is undocumented", default=None, partial=True
     )
     phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
     phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
@@ -214,7 +214,7 @@ class CreateUserApplication:
     phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
     phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
     ip_address: str = about(
-        "The applicant's own IP address, never that of this machine", format="ip", privacy=PERSONAL, assumed=PROFILE
+        "The applicant's own IP address, never this machine's", format="ip", privacy=PERSONAL, assumed=PROFILE
     )
     occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE)
     annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE)

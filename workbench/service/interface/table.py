@@ -51,7 +51,7 @@ class Failure:
     """A documented refusal of an operation, with the service's message."""
 
     status: int
-    message: str  # may contain {names}, for which the sandbox inserts values
+    message: str  # may contain {names}, which the sandbox replaces with values
     when: str
     assumed: Reason | None = None
 
@@ -311,7 +311,7 @@ class Operations:
         source="Endpoints 1",
     )
     sign_withdrawal = Operation(
-        doc="Get a signature that authorizes a withdrawal. It authorizes moving funds.",
+        doc="Get a signature that authorizes a withdrawal, which moves funds.",
         method="GET",
         path="/issuing/tenants/signatures/withdrawals",
         takes=SignWithdrawal,

@@ -98,11 +98,11 @@ class Dispute(Answer):
     assumed: ClassVar = FIELDS
 
     id: str | None = about("Dispute's unique identifier", ID, default=None)
-    transaction_id: str | None = about("Disputed transaction", ID, default=None)
+    transaction_id: str | None = about("Id of the disputed transaction", ID, default=None)
     status: DisputeStatus | str | None = about("Status of the dispute", default=None)
     text_evidence: str | None = about("Text evidence", TEXT_EVIDENCE, default=None, privacy=PERSONAL)
-    created_at: datetime | None = about("Time of opening", MOMENT, default=None)
-    resolved_at: datetime | None = about("Time of resolution", MOMENT, default=None)
+    created_at: datetime | None = about("Opening time", MOMENT, default=None)
+    resolved_at: datetime | None = about("Resolution time", MOMENT, default=None)
 
 
 PARAMETER = Reason("the names of the query parameters are not shown")
@@ -143,9 +143,9 @@ class RewardsItem(Answer):
     Source: Resources, "Rewards activity item".
     """
 
-    type: RewardType | str | None = about("earned or redeemed", default=None)
-    id: str | None = about("Item id", default=None)
-    points: Decimal | None = about("Points amount", format="decimal", unit="points", default=None)
+    type: RewardType | str | None = about("Type of the item", default=None)
+    id: str | None = about("Id of the item", default=None)
+    points: Decimal | None = about("Amount of points", format="decimal", unit="points", default=None)
     reason: str | None = about(
         "For earned items currently CARD_SPEND in all rows, also for non-card adjustments", default=None
     )
@@ -153,9 +153,9 @@ class RewardsItem(Answer):
     merchant_name: str | None = about("Merchant name", default=None)
     transaction_amount_cents: int | None = about("Amount of the transaction", unit="cents", default=None)
     spend_category: str | None = about("Spend category", default=None)
-    posted_at: datetime | None = about("When posted", MOMENT, default=None)
-    minted_at: datetime | None = about("When minted", MOMENT, default=None)
-    created_at: datetime | None = about("When created", MOMENT, default=None)
+    posted_at: datetime | None = about("Posting time", MOMENT, default=None)
+    minted_at: datetime | None = about("Minting time", MOMENT, default=None)
+    created_at: datetime | None = about("Creation time", MOMENT, default=None)
 
 
 @record

@@ -21,7 +21,7 @@ _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
 _CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line-height:1.4;padding:4px 0"
 _QUIET = "opacity:0.65"
 _TABLE = "border-collapse:collapse"
-_PROSE = 2  # minimum number of spaces for which a text keeps its line
+_PROSE = 2  # maximum number of spaces in a text that is not wrapped
 
 
 def write(block: Block) -> Markup:

@@ -41,8 +41,8 @@ from workbench.service.rendering.text import (
 
 declare(
     "all_rows",
-    python="wb.to_frame has all",
-    other="further ones are not shown",
+    python="wb.to_frame shows all rows",
+    other="the other rows are not shown",
 )
 
 Reveal = Collection[str]
