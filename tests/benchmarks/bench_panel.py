@@ -106,7 +106,7 @@ def session(folder: Path, engine: Engine) -> int:
             card_id=card, amount=100, currency="USD", merchant_name="Shop", merchant_category_code="5411"
         )
         sent.append(panel.answer(asked | {"mark": sent[-1]["mark"]}))
-        assert "gone" in sent[-1]
+        assert "at" in sent[-1]
 
     purchase = least(changed)
     rows = [

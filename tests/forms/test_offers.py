@@ -162,7 +162,7 @@ def test_the_rewards_of_a_user_are_one_press_away(panel: Panel, api: Session) ->
 
     assert "rewards" == answer["list"]
     assert user == panel.rewards.user
-    assert panel.rewards.data.rows
+    assert len(panel.rewards)
 
 
 def test_a_deleted_account_offers_nothing(panel: Panel) -> None:

@@ -90,7 +90,7 @@ def test_a_page_that_stayed_open_holds_what_a_new_one_holds(engine: Engine, step
             act(api, action, number)
             for name, answers in sent.items() if asks else ():
                 answer = rows(panel, name, answers[-1]["mark"])
-                sent[name] = [*answers, answer] if "gone" in answer else [answer]
+                sent[name] = [*answers, answer] if "at" in answer else [answer]
         for name, answers in sent.items():
             opened = engine("table", rows(wb.browse(api), name), {})
             shown = engine("updated", answers[0], answers[1:], {})

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.each import each
 from tests.panel.script import Engine, Naive, at, engine, terms
-from workbench.screens.panel.cells import Column, Rows
-from workbench.screens.panel.listing import MOST, Listing, changes, packed
+from workbench.screens.panel.cells import MOST, Column, Rows
+from workbench.screens.panel.listing import Listing, packed
 from workbench.service import rendering
 from workbench.service.rendering.text import guarded
 
@@ -125,58 +125,67 @@ def test_each_bar_of_a_summary_shows_its_rows(engine: Engine, rows: Any, filter:
 
 
 @settings(deadline=None)
-@given(before=ROWS, after=ROWS, data=st.data())
-def test_changes_make_the_rows_of_now(engine: Engine, before: Any, after: Any, data: st.DataObject) -> None:
-    """Rows may be added, removed and changed anywhere: what the page then has is what a page receives that opens now."""
+@given(before=ROWS, added=ROWS, newest=st.sampled_from([None, "", "created"]), data=st.data())
+def test_changes_make_the_rows_of_now(
+    engine: Engine, before: Any, added: Any, newest: str | None, data: st.DataObject
+) -> None:
+    """Rows may be changed and added: what the page then has is what a page receives that opens now."""
     ids = [f"id-{number}" for number in range(len(before))]
-    later = [key for key in ids if data.draw(st.booleans())]
-    for number in range(data.draw(st.integers(0, 3))):
-        later.insert(data.draw(st.integers(0, len(later))), f"new-{number}")
-    known = dict(zip(ids, before, strict=True))
-    rows = [known[key] if key in known and data.draw(st.booleans()) else data.draw(ROW) for key in later]
-    old, new = data_of(before, ids), data_of(rows, later)
-    change = changes(old, new)
-    assert change is not None
+    new = [f"new-{number}" for number in range(len(added))]
+    rows = [row if data.draw(st.booleans()) else data.draw(ROW) for row in before]
+    if newest == "created":  # a list that is shown by time has a time in each row
+        before, rows, added = (
+            [(*row[:4], row[4] or MOMENT, *row[5:]) for row in some] for some in (before, rows, added)
+        )
+    readings = [data_of(before, ids), data_of([*rows, *added], [*ids, *new])]
+    for reading in readings:
+        reading.newest = newest
+    listing = Listing("transactions", lambda: readings.pop(0))
+    first = listing.columns()
+    listing.read()
+    change = listing.rows_since(first["mark"])
 
-    shown = engine("updated", sent(old), [{**change, "mark": 2}], {})
-    opened = engine("table", sent(new), {})
+    shown = engine("updated", first, [change], {})
+    opened = engine("table", listing.columns(), {})
 
     assert [line["cells"] for line in shown["lines"]] == [line["cells"] for line in opened["lines"]]
     assert shown["sums"] == opened["sums"]
-    assert shown["places"] == [*range(len(later))]
-    assert {line["id"] for line in shown["lines"] if line["fresh"]} == {key for key in later if key.startswith("new")}
-    same = {key for key, row in zip(later, rows, strict=True) if known.get(key, "") == row}
-    assert len(change["at"]) == len(later) - len(same)  # rows that did not change are not sent
+    assert shown["places"] == opened["rows"]
+    assert {line["id"] for line in shown["lines"] if line["fresh"]} == {*new}
+    same = sum(row == was for row, was in zip(rows, before, strict=True))
+    assert len(change["at"]) == len(rows) + len(added) - same  # rows that did not change are not sent
 
 
-def test_other_orders_and_labels_are_sent_anew() -> None:
+@pytest.mark.parametrize("later", ["fewer", "in another order", "with another label"])
+def test_rows_that_moved_are_sent_anew(later: str) -> None:
+    """All rows are sent; a page that names rows by their former places is refused, as another record may be there."""
     rows = [(1, "USD", "x", "settled", None, None, "u-1"), (2, "USD", "x", "settled", None, None, "u-2")]
     data = data_of(rows)
-    turned = data.only([1, 0])
-    named = Rows(
-        **{name: getattr(data, name) for name in ("columns", "cells", "things", "ids")}, names={"u-1": "B. M."}
-    )
+    others = {
+        "fewer": data.only([1]),
+        "in another order": data.only([1, 0]),
+        "with another label": attrs.evolve(data, names={"u-1": "B. M."}),
+    }
+    readings = [data, others[later]]
+    listing = Listing("rows", lambda: readings.pop(0))
+    mark = listing.columns()["mark"]
+    assert listing.rows_since(mark)["at"] == []
+    listing.read()
 
-    assert changes(data, turned) is None
-    assert changes(data, named) is None
-    assert changes(data, data) == changes(data, data_of(rows))
+    assert len(listing.rows_since(mark)["columns"]) == len(COLUMNS)
+    with pytest.raises(Exception, match="changed meanwhile"):
+        listing.select(mark, [0])
 
 
 def test_the_rows_of_a_page_are_those_it_names_in_a_later_reading() -> None:
-    """A page that names rows while the list is read again means the same records; an older page is refused."""
-    readings = [
-        data_of([(1, "USD", "x", None, None, None, None)] * 3),
-        data_of([(9, "USD", "y", None, None, None, None)], ["new"]),
-    ]
-    second = readings[1]
-    second.ids.append("id-2")
-    for cells in second.cells:
-        cells.append(None)
+    """A page that names rows while others are added means the same records."""
+    rows = [(1, "USD", "x", None, None, None, None)] * 3
+    readings = [data_of(rows), data_of([*rows, (9, "USD", "y", None, None, None, None)])]
     listing = Listing("rows", lambda: readings.pop(0))
     mark = listing.columns()["mark"]
     listing.read()
 
-    assert listing.select(mark, [2, 0, 99]) == [1]
+    assert listing.select(mark, [2, 0, 99]) == [2, 0]
     with pytest.raises(Exception, match="changed meanwhile"):
         listing.select("another", [0])
 

@@ -66,7 +66,7 @@ def panel_rows(api: wb.Session, tab: str) -> str:
     listing = panel.open(tab)
     opened = [panel.show(tab, key) for key in listing.data.ids[:5]]
     panel.close()
-    return repr(listing.data.rows) + repr(opened)
+    return repr([*map(list, listing.data.cells)]) + repr(opened)
 
 
 def terminal(*words: str) -> Callable[[Own, Any], str]:

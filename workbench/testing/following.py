@@ -167,7 +167,7 @@ class Following:
         rows = self.twin.store.all(rewards.kept_in(str(asked.get("userId")).lower()))
         earlier = sum(asked.get("type") in (None, row.get("type")) for row in rows)
         offset = str(asked.get("offset", 0))
-        if x.answered.get("items") and not (offset.isdecimal() and int(offset) <= earlier):
+        if x.answered.get("items") and not (offset.isdecimal() and int(offset[:9]) <= earlier):
             return "pages of rewards begin after items that no page showed"
         return ""
 

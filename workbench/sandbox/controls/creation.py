@@ -93,7 +93,7 @@ class CreationControls(ControlGroup):
             first_name: First name.
             last_name: Last name. A status word in the name has no effect here.
             status: Application status as in events, such as "needsInformation".
-            company_id: Company the user belongs to.
+            company_id: Id of the company that the user belongs to.
         """
         context = self._context("create_user")
         of = {} if company_id is None else {"company_id": self._record("company", company_id)["id"]}
@@ -134,8 +134,8 @@ class CreationControls(ControlGroup):
         """Create a payment route of a user or a company.
 
         Args:
-            user_id: User that the route belongs to.
-            company_id: Company that the route belongs to, instead of a user.
+            user_id: Id of the user that the route belongs to.
+            company_id: Id of the company that the route belongs to, instead of a user.
             fiat_deposit: Whether the route has a fiat deposit address, which deposits require.
         """
         if (user_id is None) == (company_id is None):
@@ -188,7 +188,7 @@ class CreationControls(ControlGroup):
         """Issue a new, active card to a user.
 
         Args:
-            user_id: Cardholder.
+            user_id: Id of the cardholder.
             limit: Credit limit in cents.
         """
         user = self._record("user", user_id)

@@ -123,7 +123,7 @@ class LifecycleControls(ControlGroup):
         """Settle an authorization in full or in part, and release the remaining hold.
 
         Args:
-            transaction_id: Authorized transaction.
+            transaction_id: Id of the authorized transaction.
             amount: Amount to settle in cents; default: the entire hold.
         """
         transaction = self._record("transaction", transaction_id)
@@ -150,7 +150,7 @@ class LifecycleControls(ControlGroup):
         Args:
             payment_route_id: Payment route; default: the tenant's first route with a fiat deposit address.
             amount: Amount in dollars as decimal text.
-            rail: ach or wire.
+            rail: Rail of the transfer: ach or wire.
             description: Text of the transfer.
             originator_name: Name of the sender.
             reference_id: Reference of the transfer.
@@ -169,7 +169,7 @@ class LifecycleControls(ControlGroup):
         """Open a dispute of a settled transaction.
 
         Args:
-            transaction_id: Settled transaction.
+            transaction_id: Id of the settled transaction.
             text_evidence: Text evidence.
         """
         transaction = self._record("transaction", transaction_id)
@@ -181,8 +181,8 @@ class LifecycleControls(ControlGroup):
         """Move a dispute to a status that only the service can set.
 
         Args:
-            dispute_id: Dispute.
-            status: inReview, accepted or rejected.
+            dispute_id: Id of the dispute.
+            status: New status: inReview, accepted or rejected.
         """
         dispute = self._record("dispute", dispute_id)
         context = self._engine.context("resolve_dispute", dispute)
@@ -195,9 +195,9 @@ class LifecycleControls(ControlGroup):
         """Redeem minted points of a user. A travel booking that is PENDING or FAILED is not listed.
 
         Args:
-            user_id: User.
+            user_id: Id of the user.
             points: Number of points.
-            status: COMPLETED, PENDING or FAILED.
+            status: Status of the redemption: COMPLETED, PENDING or FAILED.
         """
         user = self._record("user", user_id)
         left = rewards.points_of(self._engine.environment, user)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import compress
+from operator import ne
 from typing import Any
 
 import attrs
@@ -93,14 +95,14 @@ class Rows:
     """The values of each column."""
     things: Sequence[Any] = attrs.field(repr=False)
     ids: Sequence[str] = attrs.field(repr=False)
-    newest: str = ""
-    """Column of times by which rows are shown, the newest first; default: in their order."""
+    newest: str | None = None
+    """Column of times by which rows are shown, the newest first. "" shows the last row first, None the first row."""
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, if the rows came from a frame
     notes: tuple[str, ...] = ()
     log: ChangeLog[int] = attrs.field(factory=ChangeLog, init=False, repr=False)
-    """Positions of rows that were changed or added in place."""
+    """Positions of rows that changed or were added since the list was first read."""
 
     def put(self, ids: Sequence[str], cells: Iterable[Sequence[Any]]) -> None:
         """Change rows with known ids in place, and append rows with new ids.
@@ -116,27 +118,42 @@ class Rows:
                 column[position : position + 1] = [value]
         self.__dict__.pop("order", None)
 
+    def follows(self, former: "Rows") -> bool:
+        """Return whether the rows of an earlier read have their places. If so, log the changed and new rows."""
+        count = len(former.ids)
+        if self is former:
+            return True
+        if self.columns != former.columns or self.ids[:count] != former.ids:
+            return False
+        if not former.names.items() <= self.names.items():
+            return False
+        changed = {*range(count, len(self.ids))}
+        for was, now in zip(map(stored_cells, former.cells), map(stored_cells, self.cells), strict=True):
+            if was != now[:count]:
+                changed.update(compress(range(count), map(ne, was, now)))
+        self.log = former.log
+        for position in sorted(changed):
+            self.log.note(position)
+        return True
+
     @cached_property
     def positions(self) -> dict[str, int]:
         """Return the position of each row by id."""
-        return {key: number for number, key in enumerate(self.ids)}
+        return dict(zip(self.ids, range(len(self.ids)), strict=True))
 
     @cached_property
     def order(self) -> Sequence[int]:
         """Return the positions of the rows in display order."""
-        rows = range(len(self.ids))
-        return sorted(rows, key=stored_cells(self.column(self.newest)).__getitem__)[::-1] if self.newest else rows
-
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        """Return the values of each row in display order."""
-        return [tuple(column[number] for column in self.cells) for number in self.order]
+        rows: Sequence[int] = range(len(self.ids))
+        if self.newest:
+            rows = sorted(rows, key=stored_cells(self.column(self.newest)).__getitem__)
+        return rows if self.newest is None else rows[::-1]
 
     def only(self, numbers: Sequence[int]) -> "Rows":
         """Return the rows at some positions, in the order of the positions, without their records."""
         cells = tuple([column[number] for number in numbers] for column in self.cells)
         ids = [self.ids[number] for number in numbers]
-        return attrs.evolve(self, cells=cells, ids=ids, things=(), newest="", frame=None)
+        return attrs.evolve(self, cells=cells, ids=ids, things=(), newest=None, frame=None)
 
     def column(self, name: str) -> Sequence[Any]:
         """Return the values of a column; a column that does not exist has None in each row."""
@@ -165,20 +182,20 @@ def rows_of(
     newest: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Return rows, newest first. Columns without any value are omitted.
+    """Return rows.
 
     Args:
+        newest: Whether the last rows are shown first.
         columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for the label of the row's own
             record.
     """
     known, called = list(entries), names or {}
-    if newest:
-        known.reverse()
     cells = {
         name: [called.get(key, facts.get(name)) if rest == "label" else facts.get(name) for key, facts, _ in known]
         for name, _, rest in (part.partition(":") for part in columns.split())
     }
-    return rows_of_cells(columns, cells, [key for key, _, _ in known], [thing for _, _, thing in known], called, notes)
+    ids, things = [key for key, _, _ in known], [thing for _, _, thing in known]
+    return rows_of_cells(columns, cells, ids, things, called, notes, newest="" if newest else None)
 
 
 def rows_of_cells(
@@ -188,26 +205,29 @@ def rows_of_cells(
     things: Sequence[object],
     names: Mapping[str, str],
     notes: tuple[str, ...] = (),
+    newest: str | None = None,
 ) -> Rows:
     """Return rows, as `rows_of` does, from the cells of each column."""
-    kept, values = [], []
+    kept = []
     for name, _, rest in (part.partition(":") for part in columns.split()):
         kind, _, to = rest.partition(">")
-        if not ids or any(cell is not None for cell in cells[name]):
-            kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
-            values.append(cells[name])
-    return Rows(columns=tuple(kept), cells=tuple(values), things=things, ids=ids, names=names, notes=notes)
+        kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
+    values = tuple(cells[column.name] for column in kept)
+    return Rows(columns=tuple(kept), cells=values, things=things, ids=ids, names=names, notes=notes, newest=newest)
 
 
-def cells_of_frame(frame: Any) -> dict[str, list[Any]]:
+def cells_of_frame(frame: Any) -> dict[str, Sequence[Any]]:
     """Return the columns of a frame as plain values."""
-    columns = {}
+    columns: dict[str, Sequence[Any]] = {}
     for name in frame.columns:
         column, empty = frame[name], frame[name].isna().tolist()
-        values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
-        if _is_period(column):
-            values = column.dt.strftime("%Y-%m-%d").tolist()
-        columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
+        is_time, is_period = column.dtype.kind == "M", _is_period(column)
+        if is_time and not is_period:
+            values = column.to_numpy("datetime64[ms]").astype("int64").tolist()
+        else:
+            values = (column.dt.strftime("%Y-%m-%d") if is_period else column).tolist()
+        plain = [None if missing else value for value, missing in zip(values, empty, strict=True)]
+        columns[str(name)] = Times(plain) if is_time and not is_period else plain
     return columns
 
 
@@ -231,8 +251,6 @@ def rows_of_frame(frame: Any) -> Rows:
             kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
         if name in ("status", "outcome"):
             kind = "status"
-        if len(frame) and frame[name].isna().all():
-            kind = "hidden"
         columns.append(Column(name, kind))
     return Rows(
         columns=tuple(columns),

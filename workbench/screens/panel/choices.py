@@ -1,14 +1,11 @@
 """Known values of arguments, which forms offer as choices."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from workbench.base.errors import WorkbenchError, visible
 from workbench.screens.panel import lists as things
-from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.listing import text
-from workbench.service.rendering.design import word
 
 _PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "card_id": ("cards", "", ("card", "user_id", "status")),
@@ -35,23 +32,13 @@ def choices(api: object, member: str) -> dict[str, Any]:
             return {}
         data = things.KINDS[kind](api)
         columns = [column.name for column in data.columns]
-        places = [columns.index(name) for name in names if name in columns]
+        places = [columns.index(name) for name in names]
         kinds = data.column("kind")
         fitting = [number for number in data.order if not only or kinds[number] == only]
         options = {}
         for number in fitting[:_MOST]:
-            words = ", ".join(filter(None, (_words(data, number, place) for place in places)))
+            words = ", ".join(filter(None, (text(data, number, place) for place in places)))
             options[visible(f"{words} ({data.ids[number][:8]})", 160)] = data.ids[number]
         return options
     except WorkbenchError:  # the process of the sandbox has ended, which the form reports when it sends
         return {}
-
-
-def _words(data: Rows, number: int, place: int) -> str:
-    """Return a cell as a short text."""
-    value, column = data.cells[place][number], data.columns[place]
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")
-    if column.kind == "id" and isinstance(value, str):
-        return data.names.get(value) or value[:8]
-    return word(value) if column.kind == "status" and isinstance(value, str) else text(data, number, place)

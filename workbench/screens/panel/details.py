@@ -62,18 +62,13 @@ def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def related(api: object, key: str) -> dict[str, Any]:
     """Return the timeline of an id, with its newest events, deliveries and requests."""
-    known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
+    known_events = [kept for kept in things.received(api) if things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
-    caused = (
-        []
-        if sandbox is None or not key
-        else [event for event in sandbox.events() if things.mentions([event.payload, event.request_id], key)]
-    )
+    sent = [] if sandbox is None else sandbox.events()
+    caused = [event for event in sent if things.mentions([event.payload, event.request_id], key)]
     ids = {kept.event.id for kept in known_events} | {event.payload["id"] for event in caused} | {key}
     delivered = [] if sandbox is None else [delivery for delivery in sandbox.deliveries() if delivery.event_id in ids]
-    called = [
-        entry for entry in things.entries(api) if key and things.mentions([entry.id, entry.request, entry.answer], key)
-    ]
+    called = [call for call in things.entries(api) if things.mentions([call.id, call.request, call.answer], key)]
 
     def entry(key: object, title: str, at: object, **more: object) -> dict[str, Any]:
         return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
@@ -109,15 +104,9 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
 
     A title is `Posted (settle)`, or `updated: approved (review)`.
     """
-    if caused:
-        moments = [
-            (things.iso(event.at), event.payload["action"], event.payload["body"], event.cause) for event in caused
-        ]
-    else:
-        moments = [
-            (things.iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)
-            for kept in known_events
-        ]
+    moments = [(event.at, event.payload["action"], event.payload["body"], event.cause) for event in caused] or [
+        (kept.arrived, kept.event.kind.partition(".")[2], masks.masked(kept.event.body), "") for kept in known_events
+    ]
     for at, action, body, cause in moments:
         if not isinstance(body, Mapping) or body.get("id") != key:
             continue
@@ -130,7 +119,7 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
             title = f"{action}: {word(str(status))}" if status else action
         title += f" ({rendering.label(cause)})" if cause else ""
         amount = rendering.money(cents, held.get("currency")) if type(cents) is int else None
-        yield {"at": at, "title": visible(title, 120), "amount": amount}
+        yield {"at": things.iso(at), "title": visible(title, 120), "amount": amount}
 
 
 _STATES: Mapping[str, tuple[Kind, str]] = {

@@ -137,16 +137,8 @@ def document(
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     start = shown[0] if shown and not overview else None
     info = {
-        "environment": "",
-        "host": "",
-        "key": "",
-        "tenant": None,
-        "files": {"csv": "CSV"},
-        "static": "none",
         "list": start.name if start is not None else "overview",
-        "id": None,
         "clock": moment.isoformat(timespec="seconds"),
-        "as_of": True,
         "every": every,
         "lists": [{"name": "overview", "label": "Overview"}] * bool(overview)
         + [{"name": listing.name, "label": sentence(listing.name)} for listing in shown],

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import count, islice
-from operator import ge
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,6 @@ class Listing:
         self._load = load
         self._data: Rows | None = None
         self._version = 0
-        self._sent: tuple[list[int], Rows] | None = None  # mark and rows of the update that the page received last
 
     @property
     def data(self) -> Rows:
@@ -66,15 +64,15 @@ class Listing:
         """Read the rows again and return them. Existing rows may be changed in place."""
         with uncollected():
             data = self._load()
-        if data is not self._data:
-            self._data, self._version = data, self._version + 1
+        if self._data is None or not data.follows(self._data):
+            self._version += 1
+        self._data = data
         return data
 
     @property
     def mark(self) -> list[int]:
-        """Version of the rows that a page received: the number of the read, of changes in place, and of rows."""
-        data = self.data
-        return [self._version, data.log.number, len(data.ids)]
+        """Version of the rows that a page received: how often rows moved, and how often a row changed since."""
+        return [self._version, self.data.log.number]
 
     def frame(self, numbers: Sequence[int] | None = None) -> Any:
         """Return all rows, or the rows at some positions, as a DataFrame."""
@@ -99,44 +97,38 @@ class Listing:
 
     def columns(self, part: int = 0) -> dict[str, Any]:
         """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
-        data, mark = self.data, self.mark
-        self._sent = mark, data
-        return packed(self.name, data, part) | {"mark": mark}
+        return packed(self.name, self.data, part) | {"mark": self.mark}
 
     def first(self) -> dict[str, Any]:
         """Return the first rows, for a page that waits for all rows."""
         return packed(self.name, self.data, limit=FIRST) | {"mark": None, "partial": True}
 
     def rows_since(self, mark: Any) -> dict[str, Any]:
-        """Return the changes since a page received its rows, or all rows if most rows changed."""
-        data, now, former, changed = self.data, self.mark, self._rows_of(mark), None
-        if former is not None and len(data.ids) <= MOST:
-            changed = changes(former, data) if former is not data else changes_in_place(data, *mark[1:])
-        if changed is None:
-            return self.columns()
-        self._sent = now, data
-        return {**changed, "list": self.name, "mark": now}
+        """Return the rows that changed or were added since a page received its rows, or all rows if rows moved.
 
-    def _rows_of(self, mark: Any) -> Rows | None:
-        """Return the rows that a page with a version has; None if these rows are no longer known."""
-        if isinstance(mark, list) and mark[:1] == [self._version]:
-            return self.data
-        if self._sent is None or self._sent[0] != mark or self._sent[1].log.number != mark[1]:
-            return None  # since then, rows were changed in place
-        return self._sent[1]
+        In the changes, `at` lists the positions of `rows`. New rows have the last positions.
+        """
+        data = self.data
+        if not self._is_current(mark) or len(data.ids) > MOST:
+            return self.columns()
+        at = sorted(data.log.since(mark[1]))
+        return {"list": self.name, "at": at, "rows": packed("", data.only(at)), "mark": self.mark}
+
+    def _is_current(self, mark: Any) -> bool:
+        """Return whether the rows that a page has are in their places."""
+        return isinstance(mark, list) and mark[:1] == [self._version]
 
     def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:
-        """Translate a page's row positions to current positions. Removed rows are omitted.
+        """Return the positions of a page's rows. Rows that do not exist are omitted.
 
         Raises:
-            UsageError: The page has rows from another read.
+            UsageError: Since the page received its rows, rows moved or were removed.
         """
-        data = self._rows_of(mark)
-        if data is None:
+        if not self._is_current(mark):
             raise UsageError(f"{self.name} changed meanwhile", of="browse")
-        places = data.order if len(data.ids) > MOST else range(len(data.ids))
-        ids = [data.ids[places[number]] for number in numbers if 0 <= number < len(places)]
-        return [self.data.positions[key] for key in ids if key in self.data.positions]
+        count = len(self.data.ids)
+        places = self.data.order if count > MOST else range(count)
+        return [places[number] for number in numbers if 0 <= number < count]
 
 
 def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
@@ -152,8 +144,7 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
     most = limit or max(total, 1)
     first = min(max(part, 0), max(0, total - 1) // most) * most
     rows = data if total <= most else data.only(data.order[first : first + most])
-    own = next((at for at, column in enumerate(data.columns) if column.kind == "id" and not column.to), None)
-    own_ids = own is not None and [*rows.cells[own]] == [*rows.ids]
+    own = next((at for at, column in enumerate(rows.columns) if column.kind == "id" and not column.to), None)
     return {
         "name": name,
         "label": sentence(name),
@@ -166,10 +157,8 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
             _column(column, cells, data.names, quick=limit is not None)
             for column, cells in zip(data.columns, rows.cells, strict=True)
         ],
-        "ids": None if own_ids else _column(Column("id"), rows.ids, {}),
-        "digits": {
-            code: minor_digits(code) for code in sorted({currency(code) for code in {*data.column("currency")}})
-        },
+        "ids": None if own is not None and rows.cells[own] == rows.ids else _column(Column("id"), rows.ids, {}),
+        "digits": {code: minor_digits(code) for code in map(currency, {*data.column("currency")})},
         "notes": [visible(note, 400) for note in data.notes],
     }
 
@@ -178,18 +167,20 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
     """Return a column for a page: its distinct values, how statuses and ids appear, and each row's index or value.
 
     Args:
-        quick: Whether the page counts integers, times and record ids, because their values are mostly distinct.
+        quick: Whether integers, times and record ids are sent for each row, because they are mostly distinct.
     """
     cells, kind = stored_cells(cells), column.kind
-    counted = not quick or not (
-        (kind in _NUMBERS and {*map(type, cells)} <= _INTEGERS) or (kind == "id" and not column.to)
-    )
-    positions, distinct = _counted(cells) if counted else ((), [*cells])
-    if counted and not {*map(type, distinct)} <= _APART and len({*map(type, cells)} - {type(None)}) > 1:
-        positions, distinct = _counted([stored(value, kind) for value in cells])
-    if 2 * len(distinct) > len(cells):
-        positions, distinct = (), [*cells]
-    values = _stored(distinct, kind)
+    types = {*map(type, cells)} - {type(None)}
+    is_plain = types in (set(), {str}, {int})
+    # each value is converted before it is counted, since True equals 1, and a list cannot be counted
+    distinct, places = [*cells] if is_plain else [stored(value, kind) for value in cells], None
+    is_distinct = types == {int} if kind in _NUMBERS else kind == "id" and not column.to
+    if not (quick and is_distinct):
+        known = defaultdict[Any, int](count().__next__)
+        at = array("I", map(known.__getitem__, distinct))
+        if 2 * len(known) <= len(cells):
+            distinct, places = [*known], at
+    values = _stored(distinct, kind) if is_plain else distinct
     shown: Sequence[Any] | None = None
     if kind == "status":
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
@@ -203,17 +194,8 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
         "to": column.to,
         "of": values,
         "shown": shown,
-        "at": [code, b64encode(array(code, positions).tobytes()).decode()] if positions else None,
+        "at": [code, b64encode(array(code, places).tobytes()).decode()] if places else None,
     }
-
-
-def _counted(cells: Sequence[Any]) -> tuple[Sequence[int], list[Any]]:
-    """Return each cell's index among the distinct values, and the distinct values."""
-    known = defaultdict[Any, int](count().__next__)
-    try:
-        return array("I", map(known.__getitem__, cells)), [*known]
-    except TypeError:  # some values, such as lists, are not hashable
-        return _counted([stored(value, "text") for value in cells])
 
 
 def _stored(values: list[Any], kind: str) -> list[Any]:
@@ -241,57 +223,6 @@ def stored(value: Any, kind: str) -> Any:
     return visible(plain(value if not isinstance(value, float) else Decimal(repr(value))), _LONGEST)
 
 
-def changes_in_place(data: Rows, number: int, count: int) -> dict[str, Any]:
-    """Return the changes that were made to rows in place, in the format of `changes`.
-
-    Args:
-        number: Number of changes that the page already has.
-        count: Number of rows that the page already has.
-    """
-    at = sorted(data.log.since(number))
-    gone, new = [place for place in at if place < count], [place >= count for place in at]
-    return {"gone": gone, "at": at, "rows": packed("", data.only(at)), "new": new}
-
-
-def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
-    """Return the changes that turn earlier rows into later rows.
-
-    The result is None if the columns, their order or the labels of ids differ.
-
-    Returns:
-        `gone` lists the earlier positions of rows that were removed or changed. `at` lists the later positions of rows
-        that were added or changed, and `rows` has these rows.
-    """
-    if before.columns != after.columns or not _same_labels(before, after):
-        return None
-    count = len(before.ids) if after.ids[: len(before.ids)] == before.ids else 0  # new rows usually come last
-    former = [*range(count), *map(before.positions.get, after.ids[count:])]
-    stay = [(old, new) for new, old in enumerate(former) if old is not None]
-    olds, news = [old for old, _ in stay], [new for _, new in stay]
-    if any(map(ge, olds, islice(olds, 1, None))):
-        return None
-    changed = set[int]()
-    for was, now in zip(map(stored_cells, before.cells), map(stored_cells, after.cells), strict=True):
-        if was[: len(stay)] != now[: len(stay)] or olds != news:
-            pairs = zip(map(was.__getitem__, olds), map(now.__getitem__, news), strict=True)
-            changed.update(place for place, (old, new) in enumerate(pairs) if old != new)
-    gone = {*range(len(before.ids))} - {old for place, old in enumerate(olds) if place not in changed}
-    at = sorted({*range(len(after.ids))} - {new for place, new in enumerate(news) if place not in changed})
-    rows = after.only(at)
-    fresh = [key not in before.positions for key in rows.ids]
-    return {"gone": sorted(gone), "at": at, "rows": packed("", rows), "new": fresh}
-
-
-def _same_labels(before: Rows, after: Rows) -> bool:
-    """Return whether the ids in the earlier rows have the same labels in the later rows."""
-    if before.names == after.names:
-        return True
-    former, later = before.names, after.names
-    others = {key for key in {**former, **later} if former.get(key) != later.get(key)}
-    linked = (cells for column, cells in zip(before.columns, before.cells, strict=True) if column.to)
-    return all(others.isdisjoint(cells) for cells in linked)
-
-
 def currency(code: object) -> str:
     """Return a currency code; the default is USD."""
     return str(code or "USD").upper()
@@ -312,7 +243,8 @@ def plain(value: object) -> str:
 def static_table(listing: Listing, most: int) -> str:
     """Return the first rows of a list as HTML, for pages without scripts."""
     data = listing.data
-    places = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
+    filled = (place for place, cells in enumerate(data.cells) if any(cell is not None for cell in cells))
+    places = [(place, column) for place in filled if (column := data.columns[place]).kind != "hidden"]
     heads = [isolated(column.label) for _, column in places]
     rows = ([isolated(text(data, number, place)) for place, _ in places] for number in data.order[:most])
     count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"

@@ -13,10 +13,9 @@ from workbench.base.schema import walk
 from workbench.client.calls.base import journal_of
 from workbench.client.session import AsyncSession, Session, sandbox_of, sandbox_times
 from workbench.client.webhooks.inbox import last_event
-from workbench.sandbox.control_records import StoredRecord
+from workbench.sandbox.control_records import private_members
 from workbench.sandbox.internals import internals
 from workbench.screens.panel.cells import (
-    MOST,
     Found,
     Rows,
     StoredRecords,
@@ -24,6 +23,7 @@ from workbench.screens.panel.cells import (
     cells_of_frame,
     rows_of,
     rows_of_cells,
+    rows_of_frame,
     stored_cells,
 )
 from workbench.service import chains
@@ -75,11 +75,6 @@ def received(api: object) -> list[Any]:
     return [attrs.evolve(event, arrived=times.get(event.event.id, event.arrived)) for event in stored]
 
 
-def _seen(api: object, *sources: Iterable[Found]) -> list[Found]:
-    """Return facts about records from the journal and events; none for a sandbox, which lists current records."""
-    return [] if sandbox_of(api) is not None else [fact for source in sources for fact in source]
-
-
 def entries(api: Any, *operations: str) -> list[Any]:
     """Return the journal's calls with an effect, oldest first. With `operations`, return only their completed calls."""
     calls = list(journal_of(api) or ())
@@ -108,22 +103,17 @@ class Labels:
     def read(self) -> bool:
         """Read the labels, and return whether a known label changed."""
         read: dict[str, str] = {}
+        private = private_members()
         for kind, members in _LABELED.items() if self._sandbox is not None else ():
-            self._marks[kind], _, ids, *parts = internals(self._sandbox).changed(kind, members, self._marks[kind])
-            read |= {key: label for key, label in zip(ids, _labels(members, parts), strict=True) if label}
+            self._marks[kind], _, ids, *columns = internals(self._sandbox).changed(kind, members, self._marks[kind])
+            masks = [private[name].mask if name in private else str for name in members.split()[1:]]
+            for key, *texts in zip(ids, *map(map, masks, columns), strict=True):
+                if label := " ".join(filter(None, texts)):
+                    read[key] = f"•••• {label}" if kind == "card" else label
         if differs := any(self.of.get(key, label) != label for key, label in read.items()):
             self.of = {**self.of}  # rows that were read earlier keep their labels
         self.of |= read
         return differs
-
-
-def _labels(members: str, parts: list[list[Any]]) -> Iterator[str]:
-    """Yield the label of each record, masked if its members are private."""
-    texts = {name: list(set(column)) for name, column in zip(members.split()[1:], parts, strict=True)}
-    masked = {name: dict(zip(texts[name], shown, strict=True)) for name, shown in StoredRecord(texts).shown().items()}
-    for values in zip(*parts, strict=True):
-        label = " ".join(str(masked[name][value] or "") for name, value in zip(texts, values, strict=True)).strip()
-        yield f"•••• {label}" if "last4" in texts else label
 
 
 def names(api: object) -> dict[str, str]:
@@ -166,23 +156,9 @@ def now(api: object) -> datetime:
     return moment
 
 
-_PEOPLE = ("user", "owner", "company")
-_MADE_OF = {
-    "users": _PEOPLE, "companies": _PEOPLE, "cards": ("card", *_PEOPLE), "disputes": ("dispute",),
-    "transactions": ("transaction", "card", *_PEOPLE),
-}  # fmt: skip
-"""Kinds of stored records that a list consists of, if it has no other source."""
-
-
-def stamp(api: object, name: str = "") -> tuple[Any, ...]:
-    """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read.
-
-    Args:
-        name: Name of a list. The value then needs to change only if the rows of the list change.
-    """
+def stamp(api: object) -> tuple[Any, ...]:
+    """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
-    if sandbox is not None and name in _MADE_OF:
-        return tuple(internals(sandbox).changed(kind)[0] for kind in _MADE_OF[name])
     changes = None if sandbox is None else internals(sandbox).changes()
     # the hash also changes when a person resolves a call
     calls = hash(tuple(entry.final_outcome for entry in entries(api)))
@@ -205,15 +181,14 @@ def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object
 
 
 def _merged(*sources: Iterable[Found]) -> list[Found]:
-    """Merge the rows of several sources by id: later values win, and a sandbox record replaces other objects."""
-    known: dict[str, tuple[dict[str, Any], Any]] = {}
+    """Merge the rows of several sources by id: later values win."""
+    known: dict[str, Found] = {}
     for source in sources:
         for key, facts, thing in source:
-            held, first = known.setdefault(key, ({}, thing))
-            held.update({name: value for name, value in facts.items() if value is not None})
-            if first is None or isinstance(thing, StoredRecord):
-                known[key] = held, thing
-    return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
+            _, held, first = known.get(key, (key, {}, None))
+            values = {name: value for name, value in facts.items() if value is not None}
+            known[key] = key, {**held, **values}, first or thing
+    return [(key, facts, thing or facts) for key, facts, thing in known.values()]
 
 
 # kinds of lists
@@ -269,16 +244,17 @@ def credit_of(token: Any, percent: object) -> int | None:
 
 
 def users(api: object) -> Rows:
-    """Return the known users and owners, from the sandbox, the journal and events. Names are masked."""
-    people = [*records(api, "owner"), *records(api, "user")]
-    stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
+    """Return the users and owners of the sandbox, or those known from the journal and events. Names are masked."""
+    columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
+    if sandbox_of(api) is not None:
+        people = [*records(api, "owner"), *records(api, "user")]
+        stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
+        return rows_of(columns, stored, names=names(api))
     members = "id=answer.id application_status=answer.applicationStatus external_id=answer.externalId updated=started"
     called = _known(entries(api, "create_user_application", "update_user"), members, "answer", kind="user")
     events = (event for event in received(api) if event.event.kind == "user.updated")
     members = "id=event.body.id application_status=event.body.application_status updated=arrived"
-    reported = _known(events, members, "event.body", kind="user")
-    columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
-    return rows_of(columns, _merged(_seen(api, called, reported), stored), names=names(api))
+    return rows_of(columns, _merged(called, _known(events, members, "event.body", kind="user")))
 
 
 def companies(api: object) -> Rows:
@@ -296,16 +272,17 @@ def companies(api: object) -> Rows:
 
 
 def cards(api: object) -> Rows:
-    """Return the known cards, from the sandbox or from transactions."""
-    members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
-    stored = _known(records(api, "card"), members)
-    bodies = (event.event.body for event in received(api))
-    seen = [(key, facts, None) for key, facts, _ in _known(bodies, "id=spend.card_id user_id=spend.user_id")]
+    """Return the cards of the sandbox, or those known from events about transactions."""
     columns = (
         "card:label id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
         "posted_cents:money"
     )
-    return rows_of(columns, _merged(_seen(api, seen), stored), names=names(api))
+    if sandbox_of(api) is None:
+        bodies = (event.event.body for event in received(api))
+        seen = _known(bodies, "id=spend.card_id user_id=spend.user_id")
+        return rows_of(columns, _merged((key, facts, None) for key, facts, _ in seen))
+    members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
+    return rows_of(columns, _known(records(api, "card"), members), names=names(api))
 
 
 _TRANSACTION = (
@@ -327,22 +304,18 @@ class Transactions:
         self._rows: Rows | None = None
 
     def __call__(self) -> Rows:
-        sandbox, rows, is_labeled = sandbox_of(self._api), self._rows, not self._labels.read()
+        sandbox, rows = sandbox_of(self._api), self._rows
         if sandbox is None:
             return _of_events(self._api)
+        if self._labels.read():
+            self._mark = ""  # the rows are read again, with their labels
         self._mark, is_all, *columns = internals(sandbox).changed("transaction", " ".join(_STORED), self._mark)
         cells = _of_books(columns)
-        if rows is not None and not is_all and is_labeled and 0 < len(rows.ids) < MOST:
-            names = [column.name for column in rows.columns]
-            if not any(any(cells[name]) for name in cells.keys() - names):  # before, these columns had no values
-                rows.put(cells["id"], [stored_cells(cells[name]) for name in names])
-                return rows
-        if not is_all:
-            self._mark, _, *columns = internals(sandbox).changed("transaction", " ".join(_STORED))
-            cells = _of_books(columns)
-        things, labels = StoredRecords(sandbox, cells["id"]), self._labels.of
-        self._rows = rows_of_cells(_TRANSACTION, cells, cells["id"], things, labels)
-        self._rows.newest = "authorized_at"
+        if rows is not None and not is_all:
+            rows.put(cells["id"], [stored_cells(cells[column.name]) for column in rows.columns])
+            return rows
+        records, labels = StoredRecords(sandbox, cells["id"]), self._labels.of
+        self._rows = rows_of_cells(_TRANSACTION, cells, cells["id"], records, labels, newest="authorized_at")
         return self._rows
 
 
@@ -358,8 +331,8 @@ def _of_events(api: object) -> Rows:
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
     names_of = {"transaction_id": "id", "authorized_cents": "amount_cents"}
     frame = history(getattr(api, "inbox", None) or []).transactions().rename(columns=names_of)
-    cells = cells_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first").iloc[::-1])
-    return rows_of_cells(_TRANSACTION, cells, cells["id"], [*map(by_id.get, cells["id"])], names(api))
+    cells = cells_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first"))
+    return rows_of_cells(_TRANSACTION, cells, cells["id"], [*map(by_id.get, cells["id"])], names(api), newest="")
 
 
 _STORED = {
@@ -379,10 +352,8 @@ def _of_books(columns: Iterable[list[Any]]) -> dict[str, Any]:
     for number in compress(range(len(refunded)), refunded):
         if statuses[number] == "settled" and 0 < posted[number] <= refunded[number]:
             statuses[number] = "refunded"
-    reasons = {reason: reason and reason.replace("_", " ") for reason in set(cells["declined_reason"])}
-    cells["declined_reason"] = [reasons[reason] for reason in cells["declined_reason"]]
-    codes = {code: code.lower() for code in set(cells["currency"])}
-    cells["currency"] = [codes[code] for code in cells["currency"]]
+    cells["declined_reason"] = [reason and reason.replace("_", " ") for reason in cells["declined_reason"]]
+    cells["currency"] = [code.lower() for code in cells["currency"]]
     return cells | {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
 
 
@@ -393,55 +364,41 @@ def payment_accounts(api: object) -> Rows:
     members = "id=answer.id nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
     created = _known(entries(api, "create_payment_account"), members, "answer")
     gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
-    columns = "nickname id:id type user_id:id>users created:time deleted:time"
-    note = "The service has no list of payment accounts: only known accounts are shown."
+    known = _merged(created, gone)
     if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and restores deleted ones
         held = {key for key, *_ in stored}
-        gone = [fact for fact in gone if fact[0] not in held]
-        held |= {key for key, *_ in gone}
-        created = [fact for fact in created if fact[0] in held]
-    return rows_of(columns, _merged(stored, created, gone), note, names=names(api))
+        known = [found for found in known if "deleted" in found[1] and found[0] not in held]
+    columns = "nickname id:id type user_id:id>users created:time deleted:time"
+    note = "The service has no list of payment accounts: only known accounts are shown."
+    return rows_of(columns, [*known, *stored], note, names=names(api))
 
 
 def disputes(api: object) -> Rows:
     """Return the known disputes. `posted_cents` is the posted amount of the disputed transaction."""
-    members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
-    stored, sandbox = _known(records(api, "dispute"), members), sandbox_of(api)
-    disputed = {facts["transaction_id"] for _, facts, _ in stored}
-    columns = internals(sandbox).columns("transaction", "id merchant_name settled currency") if disputed else ()
-    of = {key: values for key, *values in zip(*columns, strict=True) if key in disputed}
-    amounts = {key: {"posted_cents": cents, "currency": code} for key, (_, cents, code) in of.items()}
-    stored = [(key, {**facts, **amounts[facts["transaction_id"]]}, record) for key, facts, record in stored]
-    called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
-    shown = (
+    columns = (
         "id:id status:status transaction_id:id>transactions posted_cents:money created:time resolved:time "
         "currency:hidden"
     )
-    merchants = {key: merchant for key, (merchant, *_) in of.items()}
-    return rows_of(shown, _merged(_seen(api, called), stored), names=merchants)
-
-
-_KINDS = {
-    "user_id": "id>users",
-    "points": "number",
-    "transaction_amount_cents": "money",
-    "status": "status",
-    "type": "status",
-    "id": "id",
-}
+    sandbox = sandbox_of(api)
+    if sandbox is None:
+        called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
+        return rows_of(columns, _merged(called))
+    members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
+    listed, merchants = [], {}
+    for key, facts, record in _known(records(api, "dispute"), members):
+        spend = sandbox.state(record["transaction"])
+        merchants[spend["id"]] = spend["merchant_name"]
+        listed.append((key, {**facts, **_facts(spend, "posted_cents=settled currency")}, record))
+    return rows_of(columns, listed, names=merchants)
 
 
 def rewards(api: Any, users: Iterable[str]) -> Rows:
     """Return the rewards activity of users from all reachable pages, with its frame."""
     from workbench.analysis.rewards.reading import fetch
 
-    frame = fetch(api, list(users), progress=False).frame()
-    kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
-    several = frame["user_id"].nunique() > 1
-    columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")
-    cells, notes = cells_of_frame(frame), tuple(frame.attrs.get("notes", ()))
-    ids = [key or "" for key in cells["id"]]
-    return attrs.evolve(rows_of_cells(columns, cells, ids, (None,) * len(ids), names(api), notes), frame=frame)
+    rows = rows_of_frame(fetch(api, list(users), progress=False).frame())
+    columns = tuple(attrs.evolve(each, to="users") if each.name == "user_id" else each for each in rows.columns)
+    return attrs.evolve(rows, columns=columns, ids=[key or "" for key in rows.column("id")], names=names(api))
 
 
 def events(api: object) -> Rows:

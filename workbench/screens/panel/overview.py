@@ -1,5 +1,6 @@
 """The overview of a panel: tasks for people, tiles and charts from one history in a range, and their filters."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, cached_property
@@ -13,22 +14,17 @@ from workbench.base.schema.rules import iso_day
 from workbench.client.session import sandbox_of
 from workbench.screens.panel.cells import Rows, milliseconds
 from workbench.screens.panel.details import svg
-from workbench.screens.panel.explanation import APPROVED
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
 if TYPE_CHECKING:
     from workbench.screens.panel.money import Money
 
-RANGES: Mapping[str, str] = {
-    "today": "Today",
-    "week": "Last 7 days",
-    "month": "This month",
-    "last": "Last month",
-    "quarter": "Last 90 days",
-    "year": "Last 365 days",
-    "custom": "From … to …",
-}
+_DAY = timedelta(days=1)
+_BACK = {"today": 0, "week": 6, "quarter": 89, "year": 364}
+"""Number of earlier days in a range that ends today."""
+RANGES = (*_BACK, "month", "last", "custom")
+"""Ranges of days: ranges that end today, this month, the last month, and chosen days."""
 _zones = cache(available_timezones)
 _TOP = 6  # maximum number of bars in a chart
 _LINE = 30  # number of days in the small line of a tile
@@ -53,22 +49,20 @@ class Filters:
             raise UsageError(f"the ranges are {', '.join(RANGES)}", of="browse")
         if self.zone not in _zones():
             raise UsageError(f"{visible(self.zone, 60)} is not a time zone (such as Europe/Paris)", of="browse")
+        for text in filter(None, (self.since, self.until)):
+            if iso_day(text) is None:
+                raise UsageError(f"{visible(text, 20)} is not a date (such as 2026-01-31)", of="browse")
         today = now.astimezone(ZoneInfo(self.zone)).date()
-        first, last = today.replace(day=1), today
-        if back := {"today": 0, "week": 6, "quarter": 89, "year": 364}.get(self.range):
-            first = today - timedelta(days=back)
-        elif self.range == "today":
-            first = today
+        month = today.replace(day=1)
+        if self.range == "custom":
+            first, last = iso_day(self.since) or month, iso_day(self.until) or today
         elif self.range == "last":
-            last = first - timedelta(days=1)
+            last = month - timedelta(days=1)
             first = last.replace(day=1)
-        elif self.range == "custom":
-            for text in filter(None, (self.since, self.until)):
-                if iso_day(text) is None:
-                    raise UsageError(f"{visible(text, 20)} is not a date (such as 2026-01-31)", of="browse")
-            first, last = iso_day(self.since) or first, iso_day(self.until) or today
-            if last < first:
-                raise UsageError("the range ends before it starts", of="browse")
+        else:
+            first, last = today - timedelta(days=_BACK.get(self.range, today.day - 1)), today
+        if last < first:
+            raise UsageError("the range ends before it starts", of="browse")
         return first, last
 
     def start(self, day: date) -> datetime:
@@ -80,8 +74,7 @@ class Filters:
 class Tile:
     """A figure of the overview, with the list and filter to which it leads, and the column that explains it.
 
-    `line` has the values for the last thirty days, and `change` is the change from the previous period. `basis` is the
-    filter for the rows that explain the figure, if it differs from the filter of the list.
+    `line` has the values for the last thirty days, and `change` is the change from the previous period.
     """
 
     label: str
@@ -91,42 +84,55 @@ class Tile:
     list: str = ""
     filter: str = ""
     column: str = ""
-    basis: str = ""
     change: str = ""
 
 
 class Scope:
-    """Data of an overview: a range of days, and the transactions in their most frequent currency.
+    """Data of an overview, which are a session's transactions in their most frequent currency, and a range of days.
 
     Args:
+        api: A client or a session.
         lists: Function that returns the rows of one of the panel's lists.
-        money: The session's transactions and movements.
-        known: Function that returns the session's history, for charts and the caller's tiles.
     """
 
-    def __init__(
-        self,
-        lists: Callable[[str], Rows],
-        money: "Money",
-        known: Callable[[], Any],
-        filters: Filters,
-        now: datetime,
-    ) -> None:
-        self.lists, self.filters, self.now, self._known = lists, filters, now, known
+    def __init__(self, api: Any, lists: Callable[[str], Rows]) -> None:
+        self.api, self.lists = api, lists
+        codes = Counter(filter(None, lists("transactions").column("currency"))).most_common()
+        self.currency: str = codes[0][0] if codes else "usd"
+        self._is_mixed = len(codes) > 1
+
+    def show(self, filters: Filters, now: datetime) -> None:
+        """Set the range.
+
+        Raises:
+            UsageError: A filter is invalid.
+        """
         self.first, self.last = filters.days(now)
-        self.currency = next(iter(money.currencies), "usd")
-        self._is_mixed = len(money.currencies) > 1
-        self.part = money.part(self.currency, now)
+        self.filters, self.now = filters, now
+        self.start, self.end = filters.start(self.first), filters.start(self.last + _DAY)
 
     @cached_property
+    def part(self) -> "Money":
+        """Return the money of the transactions."""
+        from workbench.screens.panel.money import Money
+
+        return Money(self.api, self.lists("transactions"), self.currency, self.now)
+
+    @cached_property
+    def _history(self) -> Any:
+        from workbench.analysis.reports.history import history
+
+        return history(self.api)
+
+    @property
     def shown(self) -> Any:
-        """Return the history in the range."""
+        """Return the history in the range, for charts and the caller's tiles."""
         currency = self.currency if self._is_mixed else None
-        return self._known().filter((str(self.first), str(self.last)), tz=self.filters.zone, currency=currency)
+        return self._history.filter((str(self.first), str(self.last)), tz=self.filters.zone, currency=currency)
 
     def span(self, first: date, last: date) -> tuple[int, int]:
         """Return the start of one day and the end of another day, in milliseconds."""
-        return milliseconds(self.filters.start(first)), milliseconds(self.filters.start(last + timedelta(days=1)))
+        return milliseconds(self.filters.start(first)), milliseconds(self.filters.start(last + _DAY))
 
     @property
     def range(self) -> tuple[int, int]:
@@ -136,25 +142,24 @@ class Scope:
     @property
     def before(self) -> tuple[int, int]:
         """Return the start and end of the preceding range with the same number of days."""
-        length = self.last - self.first + timedelta(days=1)
+        length = self.last - self.first + _DAY
         return self.span(self.first - length, self.last - length)
-
-    def line(self, value: Callable[[int, int], float]) -> list[float]:
-        """Return a value for each of the last thirty days in the range, computed from the day's start and end."""
-        days = [self.last - timedelta(days=back) for back in reversed(range(_LINE))]
-        return [value(*self.span(day, day)) for day in days]
 
     def within(self, column: str) -> str:
         """Return the filter that limits a list's time column to the range."""
-        since, until = self.filters.start(self.first), self.filters.start(self.last + timedelta(days=1))
-        return f'{column}>="{since:%Y-%m-%d %H:%M}" {column}<"{until:%Y-%m-%d %H:%M}"'
+        return f'{column}>="{self.start:%Y-%m-%d %H:%M}" {column}<"{self.end:%Y-%m-%d %H:%M}"'
 
     def money(self, tile: Tile, cents: int, before: int, line: Callable[[int, int], float]) -> Tile:
-        """Return a tile for an amount, with its last thirty days and its change from the previous period."""
+        """Return a tile for an amount, with its last thirty days and its change from the previous period.
+
+        Args:
+            line: Function that returns the amount of a day, from the day's start and end.
+        """
+        days = [self.last - timedelta(days=back) for back in reversed(range(_LINE))]
         return attrs.evolve(
             tile,
             figure=rendering.money(cents, self.currency),
-            line=self.line(line),
+            line=[line(*self.span(day, day)) for day in days],
             list="transactions",
             change=f"{(cents - before) / abs(before):+.1%} on the period before" if before else "",
         )
@@ -184,8 +189,6 @@ def approval_rate(scope: Scope) -> Tile:
         else "no purchase in this range: press Transactions to simulate one",
         list="transactions",
         filter=f"{scope.within('authorized_at')} status:declined",
-        column=APPROVED,
-        basis=scope.within("authorized_at"),
         change=change,
     )
 
@@ -215,7 +218,7 @@ def collateral(scope: Scope, column: str = "value_cents") -> Tile:
     except WorkbenchError as error:
         return Tile(label=label, figure="–", note=rendering.plain(error).splitlines()[0][:120], list="contracts")
     note = f"now: {len(cents):,} tokens of contracts" if column == "value_cents" else "now: at the advance rates"
-    return Tile(label=label, figure=rendering.money(sum(cents)), note=note, list="contracts", column=column)
+    return Tile(label=label, figure=rendering.money(sum(cents)), note=note, list="contracts")
 
 
 def credit_capacity(scope: Scope) -> Tile:
@@ -288,14 +291,14 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
             yield {"text": text, "note": "", "list": name, "filter": f"{column}={status}"}
 
 
-def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
+def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     """Yield the charts below the tiles, each as an element with the list and filter to which it leads."""
     from workbench.analysis import charts as draw
     from workbench.analysis.reports.history import history
     from workbench.analysis.tables.frames import to_frame
 
     seen, paid = scope.within("authorized_at"), scope.within("posted_at")
-    days = (scope.last - scope.first).days
+    shown, days = scope.shown, (scope.last - scope.first).days
     by = "day" if days <= 35 else "week" if days <= 190 else "month"
 
     def chart(title: str, axes: Any, to: str, text: str = "") -> dict[str, Any]:
@@ -305,40 +308,27 @@ def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
         return f"{title}: top {_TOP} of {count:,}" if count > _TOP else title
 
     yield chart(
-        "Approved, per cent", draw.approvals_chart(scope.shown.approvals(freq=by), size="compact"), "transactions", seen
+        "Approved, per cent", draw.approvals_chart(shown.approvals(freq=by), size="compact"), "transactions", seen
     )
-    asked = scope.shown.transactions()
+    asked = shown.transactions()
     count = asked.loc[asked["status"] == "declined", "declined_reason"].nunique(dropna=False)
     reasons = draw.declines_chart(asked, top=_TOP, size="compact")
     yield chart(top("Declines by reason", count), reasons, "transactions", f"{seen} status:declined")
-    spend = scope.shown.spend()
+    spend = shown.spend()
     spent = draw.spend_chart(spend, top=_TOP, size="compact")
     yield chart(top("Spend by category", len(spend)), spent, "transactions", paid)
     statuses = scope.lists("users").column("application_status")
     reviews = to_frame([{"application_status": status} for status in statuses])
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
-    if (sandbox := sandbox_of(api)) is not None:
-        since, until = scope.filters.start(scope.first), scope.filters.start(scope.last + timedelta(days=1))
+    if (sandbox := sandbox_of(scope.api)) is not None:
         sent = [
             delivery
             for delivery in sandbox.deliveries()
             if (at := delivery.attempts[-1].at if delivery.attempts else delivery.due) is not None
-            and since <= at < until
+            and scope.start <= at < scope.end
         ]
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:
-        until = scope.filters.start(scope.last + timedelta(days=1))
-        owed = history(rewards[rewards["created_at"] < until]).filter(tz=scope.filters.zone).liability()
+        owed = history(rewards[rewards["created_at"] < scope.end]).filter(tz=scope.filters.zone).liability()
         yield chart("Points outstanding", draw.liability_chart(owed, size="compact"), "rewards")
-
-
-def controls(filters: Filters) -> list[dict[str, Any]]:
-    """Return the fields of the filters, with their current values."""
-    fields: list[dict[str, Any]] = [
-        {"name": "range", "label": "Range", "choices": [[*pair] for pair in RANGES.items()]}
-    ]
-    if filters.range == "custom":
-        fields += [{"name": "since", "label": "From", "type": "date"}, {"name": "until", "label": "To", "type": "date"}]
-    fields.append({"name": "zone", "label": "Time zone", "options": sorted(_zones())})
-    return [field | {"value": getattr(filters, field["name"])} for field in fields]

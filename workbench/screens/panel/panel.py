@@ -38,7 +38,7 @@ from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.choices import choices
-from workbench.screens.panel.explanation import APPROVED, COUNT, Number
+from workbench.screens.panel.explanation import EXPLAINED, explanation
 from workbench.screens.panel.file import document, script, to_file
 from workbench.screens.panel.listing import FIRST, Listing, static_table
 from workbench.screens.panel.lists import LINKED
@@ -49,7 +49,6 @@ from workbench.screens.panel.overview import (
     attention,
     charts,
     check_tiles,
-    controls,
     tiles,
 )
 from workbench.screens.panel.undo import LastAction
@@ -64,8 +63,8 @@ EXPLANATION = "explanation"
 """Name of the list of rows behind a number."""
 ALL = "All known users"
 """Input that selects the rewards of all known users."""
-_STILL = ("rewards", "sequences", "assumptions")
-"""Lists that do not change with the session: rewards are read on request."""
+_STILL = ("rewards", "sequences", "assumptions", EXPLANATION)
+"""Lists that are read again only on request."""
 
 
 def browse(api: object, *, tiles: Sequence[str | Callable[[Any], object]] = tuple(TILES)) -> "Panel":
@@ -167,8 +166,7 @@ class Panel(Displayed):
         """The figures of the overview."""
         self.filters = Filters()
         """The filters of the overview."""
-        self._history: tuple[str, Any] | None = None  # stamp and history of the session
-        self._money: tuple[str, Any] | None = None  # stamp of the last read, and amounts of the history
+        self._scope: tuple[str, Scope] | None = None  # stamp of the session, and the data of its overview
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -190,7 +188,6 @@ class Panel(Displayed):
         self.last_action = LastAction(api)
         self._chosen: tuple[Listing, list[str]] | None = None
         self._read_at: dict[str, object] = {}  # by list, the stamp of the session when the list was read
-        self._seen: set[str] = set()  # names of displayed lists, which the static HTML includes
         self._lock = threading.RLock()  # the kernel may handle messages in several threads
 
     @property
@@ -213,7 +210,6 @@ class Panel(Displayed):
             raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
         self.selected = name
         listing = self._current(name)
-        self.update_static()
         self._tell("go", list=name, filter=text)
         return listing
 
@@ -224,7 +220,7 @@ class Panel(Displayed):
             UsageError: The list does not exist, or does not contain the record.
         """
         self.open(name)
-        shown = self._details(name, key)
+        shown = self._on_details({"list": name, "id": key})
         self._close_form()
         self._tell("go", list=name, id=key)
         return shown
@@ -257,11 +253,13 @@ class Panel(Displayed):
         Args:
             every: Interval in seconds at which the page reloads itself; 0 for never.
         """
-        info = self._start({})
+        info = self._on_start({})
         about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
         first, last = self.filters.days(things.now(self._api))
-        parts = [self._overview({"part": part}) for part in ("attention", "tiles", "charts")]
-        overview = {key: value for part in parts for key, value in part.items() if key != "filters"}
+        overview: dict[str, Any] = {}
+        for part in ("attention", "charts", "tiles"):
+            overview |= self._on_overview({"part": part})
+        del overview["filters"]
         read = [listing for listing in self.lists.values() if listing.is_read]
         return document(
             f"Workbench: {info['tenant'] or info['host']}",
@@ -292,14 +290,14 @@ class Panel(Displayed):
         number = asked.get("ask")
         try:
             with self._lock:
-                return {"answer": number, **_ANSWERS[str(asked.get("do"))](self, asked)}
+                return {"answer": number, **getattr(self, f"_on_{asked.get('do')}")(asked)}
         except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
             return {"answer": number, "error": what_went_wrong(error)}
 
     def _tell(self, event: str, **facts: object) -> None:
         self.widget.send({"event": event, **facts})
 
-    def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         info, sandbox = self._api.info(), self.sandbox
         return {
             "environment": info["environment"],
@@ -311,43 +309,32 @@ class Panel(Displayed):
             "id": self.opened[1] if self.opened else None,
             "static": static_class(self.widget),
             "files": _FILES,
-            **self._tick(asked),
+            **self._on_tick(asked),
         }
 
-    def _overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return a part of the overview: the tasks for people, the tiles with their filters, or the charts."""
 
         def lists(name: str) -> Rows:
             return self._current(name).data
 
-        part = asked.get("part")
+        part, stamp = asked.get("part"), self._stamp()
         if part == "attention":
             return {"attention": list(attention(lists))}
+        if self._scope is None or self._scope[0] != stamp:
+            self._scope = stamp, Scope(self._api, lists)
+        scope = self._scope[1]
         wanted = {
             name: str(value) for name, value in (asked.get("filters") or {}).items() if hasattr(self.filters, name)
         }
-        filters, stamp = attrs.evolve(self.filters, **wanted), self._stamp()
-        filters.days(things.now(self._api))  # an invalid period raises its error before anything changes
+        filters = attrs.evolve(self.filters, **wanted)
+        scope.show(filters, things.now(self._api))
         self.filters = filters
-        from workbench.analysis.reports.history import history
-        from workbench.screens.panel.money import Money
-
-        def past() -> Any:
-            if self._history is None or self._history[0] != stamp:
-                self._history = stamp, history(self._api)
-            return self._history[1]
-
-        if self._money is None or self._money[0] != stamp:
-            money = Money(self._api) if self._money is None else self._money[1]
-            money.read()
-            self._money = stamp, money
-        scope = Scope(lists, self._money[1], past, filters, things.now(self._api))
         if part == "charts":
-            return {"charts": list(charts(scope, self._api))}
-        shown = [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]
-        return {"filters": controls(filters), "tiles": shown}
+            return {"charts": list(charts(scope))}
+        return {"filters": attrs.asdict(filters), "tiles": [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]}
 
-    def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rows of a list, or the changes since a page received its rows."""
         name = self._asked_list(asked)
         self.selected, listing = name, self.lists[name]
@@ -360,9 +347,6 @@ class Panel(Displayed):
             rows = listing.columns(int(asked.get("part", 0)))
         else:
             rows = listing.rows_since(asked["mark"])
-        if name not in self._seen:
-            self._seen.add(name)
-            self.update_static()
         actions = [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)]
         return {
             **rows,
@@ -372,12 +356,11 @@ class Panel(Displayed):
 
     def _current(self, name: str, *, again: bool = False) -> Listing:
         """Return a list, which is read again first if the session changed. Rewards are read again only on request."""
-        listing, stamp = self.lists[name], things.stamp(self._api, name)
+        listing, stamp = self.lists[name], things.stamp(self._api)
         if not listing.is_read or again or (self._read_at.get(name) != stamp and name not in _STILL):
-            if name == EXPLANATION:
-                for other in self.lists:
-                    self._read_at.pop(other, None)
             listing.read()
+            if name not in self._read_at:
+                self.update_static()
             self._read_at[name] = stamp
         return listing
 
@@ -394,7 +377,9 @@ class Panel(Displayed):
             raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
         return number
 
-    def _details(self, name: str, key: str) -> dict[str, Any]:
+    def _on_details(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Open a record, and return its details and actions."""
+        name, key = self._asked_list(asked), str(asked.get("id"))
         listing, number = self.lists[name], self._number(name, key)
         if (name, key) != self.opened:
             self._close_form()
@@ -413,16 +398,11 @@ class Panel(Displayed):
             "links": links,
             "private": bool(private(thing)),
             "states": details.states(name, listing.data.facts(number)),
-            **details.related(
-                self._api, "" if name in ("assumptions", "sequences", EXPLANATION) else key.partition(" ")[0]
-            ),
+            "explained": EXPLAINED.get(name, []),
+            **({} if name in _STILL else details.related(self._api, key.partition(" ")[0])),
         }
 
-    def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
-        """Return the details, and whether the page offers to explain their amounts."""
-        return {**self._details(name, key), "explained": name not in (EXPLANATION, "health")}
-
-    def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the open record, and note this in the journal. The page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("the record is not open", of="browse")
@@ -434,12 +414,11 @@ class Panel(Displayed):
 
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
         """Return the actions for the open record, with their arguments."""
-        name, key = self.opened or ("overview", "")
-        if name not in self.lists or key not in self._current(name).data.positions:
-            return []
-        return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
+        name, key = self.opened or ("transactions", "")
+        data = self._current(name).data
+        return offers.of_row(name, data.known(data.positions[key]), self._api) if key in data.positions else []
 
-    def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Find the list that contains a record. If the page names a list, this list is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
         for name in sorted(self.lists, key=lambda text: text != hint):
@@ -447,27 +426,30 @@ class Panel(Displayed):
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
-    def _explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Open the list of the rows behind a number in a row, a tile or a bar."""
-        name = self._asked_list(asked)
-        listing = self._current(name)
-        column, key = str(asked.get("column") or ""), asked.get("id")
-        if name == EXPLANATION:
-            raise UsageError("this is already an explanation", of="browse")
-        if column not in (COUNT, APPROVED) and column not in [each.name for each in listing.data.columns]:
-            raise UsageError(f"{name} has no column {visible(column, 40)}", of="browse")
-        numbers = self._asked_rows(listing, asked)
-        ids = None if numbers is None else [listing.data.ids[number] for number in numbers]
-        number = Number(of=name, column=column, key=None if key is None else str(key), ids=ids)
-        lists = {each: partial(self._current, each) for each in (name, "transactions")}
-        self.lists[EXPLANATION] = Listing(EXPLANATION, lambda: number.rows(self._api, lists))
+    def _on_explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Open the list of the postings behind an amount of a transaction, a card or a tile."""
+        name, column, key = self._asked_list(asked), str(asked.get("column")), asked.get("id")
+        if column not in EXPLAINED.get(name, ()):
+            raise UsageError(f"{name} has no explanation of {visible(column, 40)}", of="browse")
+        listing = self._current("transactions")
+        data = listing.data
+        if name == "cards":
+            ids = [
+                transaction for transaction, card in zip(data.ids, data.column("card_id"), strict=True) if card == key
+            ]
+        elif key is not None:
+            ids = [str(key)]
+        else:
+            ids = [data.ids[number] for number in self._asked_rows(listing, asked) or ()]
+        load = partial(explanation, self._api, listing, column, ids)
+        self.lists[EXPLANATION] = Listing(EXPLANATION, load)
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
     def _panes(self) -> Mapping[str, Any]:
         """Return the widgets of higher packages that the panel offers in a sandbox environment."""
         return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
 
-    def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         do = str(asked.get("do_what"))
         if do in self._panes():
             self._close_form()
@@ -484,7 +466,7 @@ class Panel(Displayed):
                 return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
-    def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Call a sandbox control that the panel offers for the open record."""
         do = str(asked.get("do_what"))
         for offer, arguments in self._offered():
@@ -501,7 +483,7 @@ class Panel(Displayed):
                 return {}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
-    def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Write the rows that a page shows to a file in the working folder, in the order of the page."""
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
         listing, numbers = self.lists[name], self._asked_rows(self._current(name), asked)
@@ -525,7 +507,7 @@ class Panel(Displayed):
         numbers = asked.get("rows")
         return None if numbers is None else listing.select(asked.get("mark"), [int(number) for number in numbers])
 
-    def _select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Store the selected rows."""
         listing = self.lists[self._asked_list(asked)]
         ids = [listing.data.ids[number] for number in self._asked_rows(listing, asked) or ()]
@@ -546,7 +528,7 @@ class Panel(Displayed):
             raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
         return listing.frame([listing.data.positions[key] for key in ids if key in listing.data.positions])
 
-    def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether anything changed since a stamp. Lists are then read again when they are shown."""
         stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
         return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
@@ -554,7 +536,7 @@ class Panel(Displayed):
     def _stamp(self) -> str:
         return repr(things.stamp(self._api))
 
-    def _undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
         self._changed(self.last_action.undo(), undone=True)
         return {}
 
@@ -576,29 +558,14 @@ class Panel(Displayed):
             text += f" Refresh the lists: {what_went_wrong(error)}"
         self._tell("changed", stamp=stamp, text=text, undo=last.undoable is not None)
 
-    def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _on_close_form(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        self._close_form()
+        return {}
+
+    def _close_form(self) -> None:
         if self.form is not None:
             self.form.close()
             self.form = None
         if self.pane is not None:
             close_soon([self.pane.widget])
             self.pane = None
-        return {}
-
-
-_ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
-    "start": Panel._start,
-    "overview": Panel._overview,
-    "rows": Panel._rows,
-    "details": lambda panel, asked: panel._drawn_details(panel._asked_list(asked), str(asked.get("id"))),
-    "find": Panel._find,
-    "explain": Panel._explain,
-    "form": Panel._open_form,
-    "close form": Panel._close_form,
-    "control": Panel._control,
-    "undo": Panel._undo,
-    "export": Panel._export,
-    "tick": Panel._tick,
-    "reveal": Panel._reveal,
-    "select": Panel._select,
-}

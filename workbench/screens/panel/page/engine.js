@@ -46,7 +46,8 @@ class List {
     this.keys = packed.ids ? unpack(packed.ids) : this.columns.find((column) => column.kind === "id" && !column.to) || this.columns[0];
     this.forget();
     this.rows = Int32Array.from({ length: this.count }, (_, row) => row);
-    if (this.newest) this.rows = this.sorted(this.rows, this.newest).reverse();
+    if (this.newest) this.rows = this.sorted(this.rows, this.newest);
+    if (this.newest !== null) this.rows.reverse();
   }
 
   forget() {
@@ -57,39 +58,33 @@ class List {
     for (const column of [this.currency, this.status]) if (column) coded(column);
   }
 
-  /** Apply the kernel's changes, which are removed rows, and new or changed rows with their positions. */
-  update({ gone, at, rows, mark, "new": fresh }) {
-    const added = new List(rows), removed = new Set(gone), count = this.count - gone.length + at.length;
-    const from = new Int32Array(count), to = new Int32Array(this.count).fill(-1); // from: earlier index of a row, or ~ index of the changed row; to: new index of a row
-    at.forEach((place, row) => { from[place] = ~row; });
-    for (let row = 0, old = 0; row < count; row++) {
-      if (from[row] < 0) continue;
-      while (removed.has(old)) old++;
-      to[old] = row;
-      from[row] = old++;
-    }
+  /** Apply the kernel's changes, which are rows with their positions. The positions of new rows follow those of known rows. */
+  update({ at, rows, mark }) {
+    const changes = new List(rows), before = this.count, count = Math.max(before, (at.at(-1) ?? -1) + 1), changed = new Set(at);
     const merge = (column, other) => {
-      const known = indexed(coded(column)), before = column.at, { size } = known;
+      const known = indexed(coded(column)), { size } = known, places = new Int32Array(count);
       if (other.shown) column.shown ??= column.of.map(() => null);
       const whiches = other.of.map((value, which) => {
         if (!known.has(value)) { known.set(value, column.of.push(value) - 1); column.shown?.push(other.shown?.[which] ?? null); }
         return known.get(value);
       });
-      column.at = new Int32Array(count);
-      for (let row = 0; row < count; row++) column.at[row] = from[row] < 0 ? whiches[other.at[~from[row]]] : before[from[row]];
+      places.set(column.at);
+      at.forEach((row, place) => { places[row] = whiches[other.at[place]]; });
+      column.at = places;
       if (known.size > size) column.ranks = null;
       if (column.pairs) column.texts = column.pairs = null;
     };
-    this.columns.forEach((column, which) => merge(column, added.columns[which]));
-    if (!this.columns.includes(this.keys)) merge(this.keys, added.keys);
-    this.rows = this.newest ? this.inserted(this.rows.map((row) => to[row]).filter((row) => row >= 0), at) : Int32Array.from(from, (_, row) => row);
-    Object.assign(this, { count, all: count, mark, notes: rows.notes, digits: { ...this.digits, ...rows.digits }, fresh: new Set(fresh.map((is, row) => is && added.id(row)).filter(Boolean)) });
+    this.columns.forEach((column, which) => merge(column, changes.columns[which]));
+    if (!this.columns.includes(this.keys)) merge(this.keys, changes.keys);
+    this.rows = this.inserted(this.rows.filter((row) => !changed.has(row)), at);
+    Object.assign(this, { count, all: count, mark, notes: rows.notes, digits: { ...this.digits, ...rows.digits }, fresh: new Set(at.filter((row) => row >= before).map((row) => this.id(row))) });
     this.forget();
   }
 
-  /** Merge other rows into rows, newest first. Of rows with the same time, the last one comes first. */
+  /** Merge other rows into rows in the order of the list. Of rows with the same time, the last one comes first. */
   inserted(rows, others) {
-    const { of, at } = this.column(this.newest), time = (row) => of[at[row]] ?? -Infinity, isBefore = (a, b) => time(a) > time(b) || (time(a) === time(b) && a > b);
+    const column = this.newest && this.column(this.newest), time = (row) => (column ? column.of[column.at[row]] ?? -Infinity : 0);
+    const isBefore = (a, b) => (this.newest === null ? a < b : time(a) > time(b) || (time(a) === time(b) && a > b));
     const left = [...others].sort((a, b) => (isBefore(a, b) ? -1 : 1)), found = new Int32Array(rows.length + left.length);
     let next = 0, old = 0;
     for (let place = 0; place < found.length; place++) found[place] = next < left.length && (old === rows.length || isBefore(left[next], rows[old])) ? left[next++] : rows[old++];
@@ -113,6 +108,9 @@ class List {
     }
     return null;
   }
+
+  /** Whether a table shows a column. Columns without any value are left out. */
+  isShown({ kind, of }) { return kind !== "hidden" && (!this.count || of.some((value) => value !== null)); }
 
   value(column, row) { return column.of[column.at[row]]; }
 

@@ -16,12 +16,12 @@ class File {
 
   send(asked) {
     let answer;
-    try { answer = this[asked.do.replace(" ", "_")](asked); } catch (error) { answer = { error: error.message }; }
+    try { answer = this[asked.do](asked); } catch (error) { answer = { error: error.message }; }
     queueMicrotask(() => this.heard({ answer: asked.ask, ...answer }));
   }
 
-  start() { return this.data.info; }
-  overview({ part }) { return part === "tiles" ? { filters: [], tiles: this.data.overview.tiles } : { [part]: this.data.overview[part] }; }
+  start() { return { environment: "", host: "", key: "", tenant: null, static: "none", files: { csv: "CSV" }, id: null, as_of: true, ...this.data.info }; }
+  overview({ part }) { return part === "tiles" ? { tiles: this.data.overview.tiles } : { [part]: this.data.overview[part] }; }
   rows({ list }) { return { held: this.lists.get(list) }; }
   close_form() { return {}; }
 
@@ -53,7 +53,7 @@ function open_file(data, el) {
   addEventListener("beforeprint", () => {
     const list = file.shown?.().list || file.lists.values().next().value;
     if (!list) return;
-    const rows = file.shown?.().rows || list.table({}).rows, columns = list.columns.filter((column) => column.kind !== "hidden");
+    const rows = file.shown?.().rows || list.table({}).rows, columns = list.columns.filter((column) => list.isShown(column));
     const write = { time: exact, id: short, address: middle };
     const text = (value, { kind }) => (Array.isArray(value) ? value[0] : value.name || (write[kind] || String)(value));
     show(still, h("thead", {}, h("tr", {}, columns.map((column) => h("th", {}, column.label)))),

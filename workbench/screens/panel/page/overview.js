@@ -4,6 +4,9 @@ import { terms } from "./filter.js";
 import { PLAIN } from "./table.js";
 
 const LINE = { width: 96, height: 24 };
+const RANGES = [["today", "Today"], ["week", "Last 7 days"], ["month", "This month"], ["last", "Last month"], ["quarter", "Last 90 days"], ["year", "Last 365 days"], ["custom", "From … to …"]];
+const DAYS = [{ name: "since", label: "From", type: "date" }, { name: "until", label: "To", type: "date" }];
+const ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
 
 /** Draw values as a sparkline. */
 function sparkline(values) {
@@ -25,10 +28,11 @@ function makeOverview(host) {
     show(needs, found.length ? h("ul", {}, found.map((each) => h("li", {}, button("need", () => lead(each), each.text), each.note && aside(` ${each.note}`)))) : h("p", { class: "quiet calm" }, "✓ Nothing needs attention."));
   }
 
-  function drawFilters(fields) {
+  function drawFilters(values) {
+    const fields = !values ? [] : [{ name: "range", label: "Range", choices: RANGES }, ...(values.range === "custom" ? DAYS : []), { name: "zone", label: "Time zone", options: ZONES }];
     const focused = bar.contains(document.activeElement) && document.activeElement.name;
-    show(bar, fields.map(({ name, label, choices, options, type, value }) => {
-      const list = options && `wbp-${name}`, set = (event) => { filters = { ...filters, [name]: event.target.value }; draw(); };
+    show(bar, fields.map(({ name, label, choices, options, type }) => {
+      const value = values[name], list = options && `wbp-${name}`, set = (event) => { filters = { ...filters, [name]: event.target.value }; draw(); };
       return h("label", {}, label, choices ? h("select", { name, onchange: set }, choices.map((each) => option(each, value))) : h("input", { name, type, list, value, onchange: set }),
         list && h("datalist", { id: list }, options.map((each) => h("option", { value: each }))));
     }));
@@ -38,7 +42,7 @@ function makeOverview(host) {
   function drawTile(tile) {
     const inside = [aside(tile.label), h("b", {}, tile.figure), sparkline(tile.line), aside(tile.note), tile.change && aside(tile.change)];
     return div("tile-of", tile.list ? button("tile", () => lead(tile), inside) : div("tile", inside),
-      tile.column && !host.info.as_of && button("link explain", () => host.explain({ list: tile.list, column: tile.column, filter: tile.basis || tile.filter }), "Explain", `Explain ${tile.label}`));
+      tile.column && !host.info.as_of && button("link explain", () => host.explain({ list: tile.list, column: tile.column, filter: tile.filter }), "Explain", `Explain ${tile.label}`));
   }
 
   function drawCharts(found) {

@@ -101,7 +101,7 @@ function render({ model, el }) {
       early(new List(found));
       found = await ask("rows", { list: name });
     }
-    if (found.gone) list.update(found); else lists.set(name, list = found.held || new List(found));
+    if (found.at) list.update(found); else lists.set(name, list = found.held || new List(found));
     stale.delete(name);
     return list;
   }
@@ -236,7 +236,7 @@ function render({ model, el }) {
   // details and forms
 
   function closeDrawer() {
-    if (opened || formView) ask("close form").catch(() => {});
+    if (opened || formView) ask("close_form").catch(() => {});
     dropForm();
     opened = null;
     drawer.hidden = true;
@@ -284,7 +284,7 @@ function render({ model, el }) {
     const groups = GROUPS.map(([name, kinds]) => [name, facts.filter((one) => kinds.includes(one.kind))]).filter(([, found]) => found.length);
     return h("section", { class: "facts" }, groups.map(([name, found]) => [name && title(name),
       h("dl", {}, found.map((one) => [h("dt", {}, one.label), h("dd", {}, drawCell(host, one.value, one, true),
-        answer.explained && one.kind === "money" && /[1-9]/.test(one.value) ? [" ", button("link explain", () => host.explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", `Explain ${one.label}`)] : null)]))]));
+        answer.explained?.includes(one.name) && /[1-9]/.test(one.value) ? [" ", button("link explain", () => host.explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", `Explain ${one.label}`)] : null)]))]));
   }
 
   /** Offer to show the private values of the open record for a minute. */
@@ -307,7 +307,7 @@ function render({ model, el }) {
 
   const closeForm = quietly(async () => {
     const place = formed();
-    if (formView) await ask("close form");
+    if (formView) await ask("close_form");
     dropForm();
     if (!opened) closeDrawer(); else { show(place); place.hidden = true; }
     [...root.querySelectorAll("button.do")].find((one) => one.textContent === acted)?.focus();

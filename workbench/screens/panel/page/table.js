@@ -63,7 +63,7 @@ function makeTable(host, second) {
     slim = isSlim();
     const rank = (one) => (one.name === first ? 0 : !one.place && !(slim && isTime(one.kind)) ? 1 : one.kind === "status" ? 2 : one.place < amounts && one.kind === "text" ? 3 : one.kind === "money" ? 4 : 5);
     return list.columns.map((one, place) => ({ ...one, place, look: `cell${isNumber(one.kind) ? " right" : ""}${one.name === first ? " pinned" : ""}` }))
-      .filter((one) => one.kind !== "hidden" && !not.has(one.name)).sort((a, b) => rank(a) - rank(b));
+      .filter((one) => list.isShown(one) && !not.has(one.name)).sort((a, b) => rank(a) - rank(b));
   }
 
   const pen = document.createElement("canvas").getContext("2d");
@@ -140,10 +140,8 @@ function makeTable(host, second) {
     heads.append(h("div", { class: "row summary", role: "row" }, columns().map((one) => {
       const { missing, bars } = summary[one.name], most = Math.max(1, ...bars.map((bar) => bar.count));
       return gridcell(one.look, missing > 0 && `${grouped(missing)} without a value`, bars.map((bar) => {
-        const text = `${bar.label}: ${rowsOf(bar.count)}`, still = host.info.as_of;
-        const pressed = (event) => (event.shiftKey && !still ? host.explain({ list: list.name, column: one.kind === "money" ? one.name : "", filter: [full(), ...bar.filter].join(" ") })
-          : filter([...view.chips, ...bar.filter], view.text));
-        return button("bar", pressed, "", { title: still ? text : `${text}; Shift explains`, "aria-label": `Show ${text}`, disabled: !bar.filter.length || !bar.count, style: `--size: ${Math.round(100 * bar.count / most)}%` });
+        const text = `${bar.label}: ${rowsOf(bar.count)}`;
+        return button("bar", () => filter([...view.chips, ...bar.filter], view.text), "", { title: text, "aria-label": `Show ${text}`, disabled: !bar.filter.length || !bar.count, style: `--size: ${Math.round(100 * bar.count / most)}%` });
       }));
     })));
   }
@@ -325,7 +323,7 @@ function makeTable(host, second) {
       filter(one.chips, one.text, { sort: one.sort, group: one.group, unfolded: [], name: which });
     };
     const forget = (which, row) => { set("views", Object.fromEntries(others(which))); row.remove(); };
-    const known = list.columns.filter((one) => one.kind !== "hidden"), groups = known.filter((one) => one.kind !== "money" && (one.kind !== "id" || one.to));
+    const known = list.columns.filter((one) => list.isShown(one)), groups = known.filter((one) => one.kind !== "money" && (one.kind !== "id" || one.to));
     return [h("label", {}, title("Group by"), h("select", { onchange: (event) => change({ group: event.target.value, unfolded: [] }) },
       [["", "nothing"], ...groups.map((one) => [one.name, one.label])].map((one) => option(one, view.group)))),
     title("Columns"), ...known.map((one) => {
