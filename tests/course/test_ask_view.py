@@ -22,13 +22,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def view(name: str) -> AskView:
     shown = course.task(name)
     assert isinstance(shown, TaskShown)
-    return AskView(shown, shown.task)
+    return AskView(shown)
 
 
 def test_a_drill_is_started_from_the_list_and_answered_with_dollars() -> None:
     """By the choice, three fields and a button, with amounts as people write them."""
     with wb.connect(seed=7) as api:
-        chooser = ChooserView(course.task(), course.task().titles)
+        chooser = ChooserView(course.task())
         chooser.names.value = "read-a-card"
         chooser.start.click()
         assert len(chooser.begun.children) == 1

@@ -1,6 +1,6 @@
 """Tasks in a notebook: a menu of all tasks, and for the chosen task, fields for answers and buttons with feedback."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,10 +22,10 @@ class AskView(Displayed):
 
     Args:
         shown: The task, as `wb.course.task` returns it.
-        task: The task as shown to a learner.
     """
 
-    def __init__(self, shown: Display, task: Mapping[str, Any]) -> None:
+    def __init__(self, shown: Any) -> None:
+        task = shown.task
         self._asked, self._name, self._is_quiz = shown, task["name"], task["kind"] == "quiz"
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
         letters: dict[str, Act] = {letter: partial(course.answer, self._name, letter) for letter in task["options"]}
@@ -71,14 +71,14 @@ class ChooserView(Displayed):
 
     Args:
         shown: The table of tasks, as `wb.course.task` returns it without a name.
-        titles: Titles of the tasks, by name.
         api: The session for the tasks; default: the most recent session.
     """
 
-    def __init__(self, shown: Display, titles: Mapping[str, str], api: object = None) -> None:
-        self._table, self._api = shown, api
+    def __init__(self, shown: Any, api: object = None) -> None:
+        self._table: Display = shown
+        self._api = api
         self.asked: AskView | None = None
-        options = [(f"{name}: {title}", name) for name, title in titles.items()]
+        options = [(f"{name}: {title}", name) for name, title in shown.titles.items()]
         self.names = in_order(ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"}))
         self.start = button("Start", self.begin)
         self.begun = ipywidgets.Box()
@@ -101,6 +101,6 @@ class ChooserView(Displayed):
         except WorkbenchError as error:
             self.begun.children = (ipywidgets.HTML(f'<div role="alert">{isolated(str(error))}</div>'),)
         else:
-            self.asked = AskView(shown, shown.task)
+            self.asked = AskView(shown)
             self.begun.children = (self.asked.widget,)
         close_soon(former)

@@ -62,7 +62,7 @@ class TaskShown(Display):
         require_widgets()
         from workbench.course.ask_view import AskView
 
-        AskView(self, self.task)._ipython_display_()
+        AskView(self)._ipython_display_()
 
 
 class TaskList(Display):
@@ -77,14 +77,13 @@ class TaskList(Display):
         require_widgets()
         from workbench.course.ask_view import ChooserView
 
-        ChooserView(self, self.titles)._ipython_display_()
+        ChooserView(self)._ipython_display_()
 
 
 def _pane(api: object) -> Any:
     from workbench.course.ask_view import ChooserView
 
-    listed = task()
-    return ChooserView(listed, listed.titles, api)
+    return ChooserView(task(), api)
 
 
 PANES["Tasks"] = _pane

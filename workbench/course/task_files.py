@@ -14,7 +14,7 @@ import attrs
 from workbench.base.arguments import argument_problems
 from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.base.system import toml
-from workbench.course.evidence import KINDS, LISTED, Record
+from workbench.course.evidence import KINDS, LISTED, Facts, Record
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
@@ -136,10 +136,10 @@ class Task:
         return "quiz" if all(each.options or each.unit for each in self.expect) else "exercise"
 
     @property
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Facts:
         """Return the row of the task in a table of tasks."""
-        where = {"where": self.notebook or "drill", "minutes": self.minutes or None}
-        return {"task": self.name, **where, "title": self.title}
+        where = self.notebook or "drill"
+        return {"task": self.name, "where": where, "minutes": self.minutes or None, "title": self.title}
 
     @property
     def place(self) -> str:
@@ -178,7 +178,7 @@ def read_task(name: str, content: Record) -> Task:
     raise UsageError(f"{visible(name, 60)}: {'; '.join(problems)}", of="task")
 
 
-def _criterion(row: Record) -> tuple[dict[str, Any], list[str]]:
+def _criterion(row: Record) -> tuple[Facts, list[str]]:
     """Return the members of an expectation and their problems. In a file, the verb is the key of the subject."""
     verbs = [verb for verb in VERBS if verb in row]
     if len(verbs) != 1:
@@ -214,10 +214,14 @@ def read_file(path: Path) -> Task:
     return read_task(path.stem, toml.read(path, "task"))
 
 
-_ALL = [read_file(path) for path in sorted(FOLDER.glob("*.toml"))]
-_ALL.sort(key=lambda task: (task.notebook or "~", task.minutes, task.name))
-TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+def _order(task: Task) -> tuple[str, int, str]:
+    return task.notebook or "~", task.minutes, task.name
+
+
+def _of_kind(kind: str) -> dict[str, Task]:
+    return {name: task for name, task in TASKS.items() if task.kind == kind}
+
+
+TASKS = {task.name: task for task in sorted(map(read_file, FOLDER.glob("*.toml")), key=_order)}
 """All tasks by name: exercises and quizzes in the order of the notebooks, then drills from short to long."""
-EXERCISES: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "exercise"}
-DRILLS: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "drill"}
-QUIZZES: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "quiz"}
+EXERCISES, QUIZZES, DRILLS = map(_of_kind, ("exercise", "quiz", "drill"))

@@ -18,6 +18,8 @@ from workbench.testing.recorded import Exchange
 from workbench.testing.twin import Change, Twin
 
 Record = dict[str, Any]
+States = list[Change]
+"""Other states in which a call may have found the service."""
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
 _LIMIT = 10**15  # limit in cents of a card whose limit no event shows
 _STATES = ("active", "locked", "canceled", "notActivated")
@@ -63,7 +65,7 @@ class Adoption:
         self.members: Record = exchange.members if exchange is not None else {}
         self.shown: Record = snaked(exchange.answered) if exchange is not None and exchange.ok else {}
 
-    def states(self) -> list[Change]:
+    def states(self) -> States:
         """Adopt the records, and return other states in which the service may have been."""
         if self.x.name not in _BY_OPERATION or self.x.status in (401, 404):
             return []
@@ -108,7 +110,7 @@ class Adoption:
         return people.new_owner(shown["id"], self.tenant, company, status, reason=reason, **_NAMES)
 
 
-def _authorized(of: Adoption) -> list[Change]:
+def _authorized(of: Adoption) -> States:
     key, amount = of.id_of("cardId"), of.members.get("amount")
     if not key:
         return []
@@ -119,7 +121,7 @@ def _authorized(of: Adoption) -> list[Change]:
     return states
 
 
-def _transacted(of: Adoption) -> list[Change]:
+def _transacted(of: Adoption) -> States:
     key = of.id_of("transactionId")
     if not key:
         return []
@@ -146,7 +148,7 @@ def settlement(tenant: str, key: str, cents: int | None = None) -> Change:
     return settle
 
 
-def _updated_user(of: Adoption) -> list[Change]:
+def _updated_user(of: Adoption) -> States:
     key, status = of.id_of("userId"), of.shown.get("application_status", "approved")
     if not key:
         return []
@@ -158,25 +160,25 @@ def _updated_user(of: Adoption) -> list[Change]:
     return [*_taken(of), *([with_changes("user", key, **state)] if of.x.ok else [])]
 
 
-def _applied(of: Adoption) -> list[Change]:
+def _applied(of: Adoption) -> States:
     if key := of.id_of("id"):
         of.user(key, status="notStarted" if of.x.ok else "approved")
     return [*_taken(of), *_teams(of)]
 
 
-def _teams(of: Adoption) -> list[Change]:
+def _teams(of: Adoption) -> States:
     """Return the states in which the tenant has another kind of team."""
     return [with_changes("tenant", of.tenant, **{name: kind}) for name, kind in _TEAMS.items()]
 
 
-def _taken(of: Adoption) -> list[Change]:
+def _taken(of: Adoption) -> States:
     """Return the state in which another user already has the external id."""
     key = f"{of.tenant}:{of.members.get('externalId')}"
     is_known = "externalId" not in of.members or of.store.get("external_id", key) is not None
     return [] if is_known else [lambda twin: twin.store.put("external_id", key, "another")]
 
 
-def _updated_owner(of: Adoption) -> list[Change]:
+def _updated_owner(of: Adoption) -> States:
     company, updated = of.id_of("companyId"), of.id_of("uboId")
     if company and updated:
         before = {"id": updated}
@@ -185,7 +187,7 @@ def _updated_owner(of: Adoption) -> list[Change]:
     return []
 
 
-def _disputed(of: Adoption) -> list[Change]:
+def _disputed(of: Adoption) -> States:
     key = of.id_of("disputeId")
     if not key:
         return []
@@ -202,7 +204,7 @@ def _disputed(of: Adoption) -> list[Change]:
     return [with_changes("dispute", key, status=status, resolved_at=at) for status, at in resolved.items()]
 
 
-def _account(of: Adoption) -> list[Change]:
+def _account(of: Adoption) -> States:
     if key := of.id_of("userId"):
         of.user(key)
     if key := of.id_of("companyId"):
@@ -210,7 +212,7 @@ def _account(of: Adoption) -> list[Change]:
     return _teams(of)
 
 
-def _contracts(of: Adoption) -> list[Change]:
+def _contracts(of: Adoption) -> States:
     listed = of.x.answer if of.x.ok and isinstance(of.x.answer, list) else []
     for raw in listed:
         contract = {"nonce": 0, **snaked(raw), "tenant": of.tenant}
@@ -221,7 +223,7 @@ def _contracts(of: Adoption) -> list[Change]:
     return []
 
 
-def _rewards(of: Adoption) -> list[Change]:
+def _rewards(of: Adoption) -> States:
     """Adopt the rows of a page. Of rows with equal times, the row that the list shows first is the newer one."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
     if key:
@@ -240,7 +242,7 @@ def _times(item: Mapping[str, Any]) -> dict[str, int]:
 
 
 _TEAMS = {"team": "company", "management": "provider"}
-_BY_OPERATION: Mapping[str, Callable[[Adoption], list[Change]]] = {
+_BY_OPERATION: Mapping[str, Callable[[Adoption], States]] = {
     "simulate_authorization": _authorized,
     "simulate_reversal": _transacted,
     "simulate_refund": _transacted,

@@ -48,11 +48,13 @@ from workbench.service.rendering.data import json_values
 
 Schema = dict[str, Any]
 _ASSUMPTION = ("value", "reason", "confidence", "change")
-_KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # controls that take or return keys or signatures
-# only people may change endpoints
-_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})
-_PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
-_WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
+# controls that take or return keys or signatures, change endpoints, or belong to the panel
+_WITHHELD_CONTROLS = frozenset(
+    {
+        "wallet_sign", "execute", "create_key", "register_endpoint", "update_endpoint", "remove_endpoint", "changes",
+        "savepoint", "undo",
+    }
+)  # fmt: skip
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
 # arguments of controls that an agent may not pass
 _WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})

@@ -62,4 +62,3 @@ class Breach:
 
     invariant: str
     found: str
-    transaction: str = ""

@@ -26,11 +26,10 @@ _NEXT = Key.of("universe-signing-key-2", "keys")
 _FORGER = Key.of("not-the-signing-key", "keys")
 _TIMEOUT = 10.0  # maximum seconds until the application answers a delivery
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
-_LATE = (0.2, 2.5, 95.0, 7_200.0)
-# seconds until the repeat; the first entry stands for none, the second for a simultaneous one
-_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)
-_TIMINGS = ("", "2 s late", "95 s late", "2 h late")
-_TWICE = ("", "at the same time", "1 s later", "1 h later", "28 h later")
+_LATE = ((0.2, ""), (2.5, "2 s late"), (95.0, "95 s late"), (7_200.0, "2 h late"))
+"""Seconds until a delivery, and their description."""
+_AGAIN = ((0.0, ""), (0.0, "at the same time"), (1.0, "1 s later"), (3_600.0, "1 h later"), (100_000.0, "28 h later"))
+"""Seconds until the repeat of a delivery, and their description. The first entry stands for no repeat."""
 _FORGED = ("", "wrong signature", "no signature", "signature of another body")
 _FORMS: tuple[Callable[[Any], bytes], ...] = (
     strict_json.dumps,
@@ -71,7 +70,7 @@ class Deliveries(Life):
         self.posted: list[tuple[str, int]] = []  # transaction and posted cents, by event
         self.held: dict[str, int] = {}  # held cents of open authorizations, by transaction
         self.names: dict[str, str] = {}  # names of records by id
-        self.cause = ""  # current action of the traffic, which distinguishes events of one record
+        self.cause = ""  # current action of the traffic, such as ", refund 1", which distinguishes events of a record
         self._seen = self._engine.last_event
 
     def collect(self) -> None:
@@ -99,15 +98,14 @@ class Deliveries(Life):
     def _plan(self, event: dict[str, Any]) -> None:
         """Plan the deliveries of one event."""
         body, kind = event["body"], f"{event['resource']}.{event['action']}"
-        record = f"{kind} of {self.names.get(body.get('id', ''), short(body.get('id', '')))}"
-        record += f", {self.cause}" if self.cause else ""
+        key = body.get("id", "")
+        record = f"{kind} of {self.names.get(key, short(key))}{self.cause}"
         self._ordinals[record] += 1
         name = record if self._ordinals[record] == 1 else f"{record}, {self._ordinals[record]}"
         text = f"{name}, {body['spend']['amount']} cents" if kind == "transaction.completed" else name
         self._ordinals["events"] += 1
-        rotated = self.decisions.choose("event rotation", 3, 0.15)
-        is_new = rotated and self._ordinals["events"] >= (1, 1, 4)[rotated]
-        keys = (_NEXT, self._signing) if is_new else (self._signing,)
+        rotates = (0, 1, 4)[self.decisions.choose("event rotation", 3, 0.15)]  # number of the event; 0 for none
+        keys = (_NEXT, self._signing) if 0 < rotates <= self._ordinals["events"] else (self._signing,)
         unknown = _UNKNOWN[self._decide(f"event {name} unknown", 3, 0.03)]
         if unknown == "unknown version":
             event = {**event, "version": "1.9.0", "addedLater": {"members": ["of", "1.9.0"]}}
@@ -126,25 +124,26 @@ class Deliveries(Life):
             elif forged == "signature of another body":
                 fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self._signing)
             self._send_later(0.7, fake)
-        late = self._decide(f"event {name} late", len(_LATE), 0.12)
+        seconds, late = _LATE[self._decide(f"event {name} late", len(_LATE), 0.12)]
         twice = self._decide(f"event {name} twice", 4, 0.12)
         if not twice and self._decide(f"event {name} much later again", 2, 0.006):
             twice = 4
         form = self.decisions.choose(f"traffic form of {name}", len(_FORMS), 0.06)
-        delivery = _delivery(name, f"{text}, {_TIMINGS[late]}" if late else text, event, keys, form=form)
+        delivery = _delivery(name, f"{text}, {late}" if late else text, event, keys, form=form)
+        pause, again = _AGAIN[twice]
         kinds = {
             "": True,
             " late": late,
             " with the new signing key": len(keys) == 2,
             f" of {unknown}s": unknown,
-            f" twice, {_TWICE[twice]}": twice,
+            f" twice, {again}": again,
             " in another form of JSON": form,
         }
         self.counts.update(f"events{kind}" for kind, is_so in kinds.items() if is_so)
-        self._send_later(_LATE[late], delivery)
-        if twice:
-            again = attrs.evolve(delivery, name=f"{name} again", text=f"{text}, again ({_TWICE[twice]})")
-            self._send_later(_LATE[late] + _AGAIN[twice], again)
+        self._send_later(seconds, delivery)
+        if again:
+            repeated = attrs.evolve(delivery, name=f"{name} again", text=f"{text}, again ({again})")
+            self._send_later(seconds + pause, repeated)
 
     def _send_later(self, seconds: float, delivery: Delivery) -> None:
         self._at(self.now + seconds, lambda: self._deliver(delivery))
@@ -203,7 +202,7 @@ class Deliveries(Life):
         self._at(self.now + _RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
 
     def _break(self, invariant: str, breach: str) -> None:
-        self.breaches.append(Breach(invariant, breach, ""))
+        self.breaches.append(Breach(invariant, breach))
 
 
 def _delivery(

@@ -38,12 +38,12 @@ def transactions_agree(universe: Universe) -> None:
     """Check that the books show the net posted amount of each transaction, with each event counted exactly once."""
     for name, cents in universe.books.items():
         if type(cents) is not int:
-            raise InvariantBroken("amounts are whole cents", f"the books show {cents!r} for {name}", name)
+            raise InvariantBroken("amounts are whole cents", f"the books show {cents!r} for {name}")
     for name, booked, posted in unequal(universe.books, universe.service):
         effects = [cents for transaction, cents in universe.posted if transaction == name]
         rules = _explanations(booked - posted, effects) or ["the books agree with the service"]
         evidence = f"transaction {name}: the books show {booked} cents, the service posted {posted}"
-        raise InvariantBroken(rules[0], " or ".join([evidence, *rules[1:]]), name)
+        raise InvariantBroken(rules[0], " or ".join([evidence, *rules[1:]]))
 
 
 def _explanations(extra: int, effects: list[int]) -> list[str]:
@@ -65,7 +65,7 @@ def holds_agree(universe: Universe) -> None:
     """Check that an application with `holds()` has the same holds as the service."""
     for name, booked, pending in unequal(universe.holds, universe.held) if universe.holds is not None else ():
         evidence = f"transaction {name}: the application holds {booked} cents, the service {pending}"
-        raise InvariantBroken("holds agree with the service", evidence, name)
+        raise InvariantBroken("holds agree with the service", evidence)
 
 
 def refunds_are_made_once(universe: Universe) -> None:
@@ -88,9 +88,9 @@ MONEY: tuple[Invariant, ...] = (transactions_agree, holds_agree, refunds_are_mad
 class InvariantBroken(AssertionError):
     """An invariant does not hold."""
 
-    def __init__(self, invariant: str, broken: str, transaction: str = "") -> None:
+    def __init__(self, invariant: str, broken: str) -> None:
         super().__init__(f"{invariant}: {broken}")
-        self.breach = Breach(invariant, broken, transaction)
+        self.breach = Breach(invariant, broken)
 
 
 _LONGEST_LINE = 2_000  # maximum length of a line in the story, in characters
@@ -158,76 +158,78 @@ class Exploration(Shown):
 class _Explorer:
     """Settings that all universes of an exploration share."""
 
-    def __init__(
-        self,
-        application: Callable[[Universe], Any] | HttpApplication,
-        invariants: Sequence[Invariant],
-        sandbox: Sandbox,
-        folder: Path,
-        **options: Any,
-    ) -> None:
-        self._application, self._invariants, self._sandbox = application, invariants, sandbox
+    def __init__(self, application: Any, invariants: Sequence[Invariant], *given: Any, folder: Path, **options: Any):
+        self._application, self._invariants, self._given = application, invariants, given
         self._folder, self._options = folder, options
         # whether the invariants held in the first universe, which has no faults
         self._plain_was_right: bool | None = None
 
-    @property
-    def repeatable(self) -> bool:
-        """Whether each universe starts with empty books."""
-        return not isinstance(self._application, HttpApplication) or self._application.reset is not None
-
-    def run(self, decisions: Decisions) -> tuple[Universe, Breach | None]:
-        """Run one universe. Return the universe with the first invariant that does not hold."""
+    def run(self, decisions: Decisions) -> Universe:
+        """Run one universe, whose `breaches` then begin with the first invariant that does not hold."""
         for left in self._folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-        make = self._application.universe if isinstance(self._application, HttpApplication) else Universe
-        universe = make(self._application, self._sandbox, decisions, self._folder, **self._options)
+        make: Any = self._application.universe if isinstance(self._application, HttpApplication) else Universe
+        universe: Universe = make(self._application, *self._given, decisions, self._folder, **self._options)
         machine: MachineClock | None = self._options["machine"]
         is_first = decisions.seed is None and not decisions.fixed
         try:
             with machine.counting(universe.counts) if machine is not None and is_first else nullcontext():
                 universe.run()
-            for invariant in self._invariants:
-                if universe.breaches:
-                    break
+            for invariant in () if universe.breaches else self._invariants:
                 try:
                     invariant(universe)
-                except InvariantBroken as error:
-                    universe.breaches.append(error.breach)
                 except AssertionError as error:
                     name = getattr(invariant, "__name__", "invariant").replace("_", " ")
-                    universe.breaches.append(Breach(name, str(error) or "does not hold"))
+                    breach = getattr(error, "breach", Breach(name, str(error) or "does not hold"))
+                    universe.breaches.append(breach)
+                    break
         finally:
             universe.close()
         if is_first and self._plain_was_right is None:
             self._plain_was_right = not universe.breaches
-        return universe, universe.breaches[0] if universe.breaches else None
+        return universe
 
-    def outlives(self) -> Breach | None:
-        """Return the breach in a rerun of the universe without faults, if its first run passed.
+    def failure(self, seed: int, number: int, found: Universe, *, shrinks: bool) -> Failure:
+        """Return the failure of a universe, which is made smaller if it can be repeated.
 
-        Such a breach means that state outlives a universe.
+        If the universe without faults passed at first and fails in a rerun, state outlives a universe.
         """
-        was_right = self._plain_was_right
-        _, breach = self.run(Decisions())
-        if breach is None or not was_right or not self.repeatable:
-            return None
-        text = f"{breach.invariant} in a universe without any fault, which passed before"
-        return Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {text}")
+        small, breach = found, found.breaches[0]
+        repeatable = not isinstance(self._application, HttpApplication) or self._application.reset is not None
+        outlives = (
+            repeatable and self._plain_was_right and breach.invariant != _OUTLIVES and self.run(Decisions()).breaches
+        )
+        if outlives:
+            text = f"{outlives[0].invariant} in a universe without any fault, which passed before"
+            breach = Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {text}")
+        elif shrinks and repeatable:
+            small = self._shrunk(found)
+            breach = small.breaches[0]
+        rows = [("transaction", "application", "service"), *unequal(small.books, small.service)]
+        books = (f"     {name:<38} {booked:>12} {posted:>12}" for name, booked, posted in rows)
+        return Failure(
+            seed=seed,
+            universe=number,
+            found_trace=found.trace,
+            decisions=small.decisions.taken,
+            breach=breach,
+            story=() if outlives else tuple(small.story),
+            trace=small.trace,
+            books=() if outlives or not rows[1:] else tuple(books),
+        )
 
-    def shrink(self, taken: Mapping[str, int], breach: Breach) -> tuple[Universe, Breach] | None:
+    def _shrunk(self, found: Universe) -> Universe:
         """Return a smallest universe in which the same invariant does not hold: no decision can be omitted."""
-        smallest, ends, size = None, monotonic() + _SHRINK_SECONDS, len(taken)
+        ends, size = monotonic() + _SHRINK_SECONDS, len(found.decisions.taken)
         while size and monotonic() < ends:
-            for fixed in _simpler(taken, size):
-                universe, current = self.run(Decisions(fixed=fixed))
-                if current is not None and current.invariant == breach.invariant:
-                    smallest, taken = (universe, current), universe.decisions.taken
-                    size = min(size, len(taken))
+            for fixed in _simpler(found.decisions.taken, size):
+                universe = self.run(Decisions(fixed=fixed))
+                if [row.invariant for row in universe.breaches[:1]] == [found.breaches[0].invariant]:
+                    found, size = universe, min(size, len(universe.decisions.taken))
                     break
             else:
                 size //= 2
-        return smallest
+        return found
 
 
 def _simpler(taken: Mapping[str, int], size: int) -> Iterator[dict[str, int]]:
@@ -288,7 +290,7 @@ def explore(
             application,
             invariants,
             sandbox,
-            Path(folder),
+            folder=Path(folder),
             guide=sandbox.guide(),
             scenario=scenario,
             machine=machine,
@@ -301,21 +303,14 @@ def explore(
         numbers = numbers if decisions is None else (0,)
         with suppress(KeyboardInterrupt):
             for number in numbers:
-                plan = Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {})
-                explored, breach = explorer.run(plan)
+                explored = explorer.run(Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {}))
                 tried += 1
                 counts += explored.counts
                 state.done = number + 1
                 show(state)
-                if breach is not None:
-                    failure = _failure(seed, number, explored, explored, breach)
-                    outlives = explorer.outlives() if breach.invariant != _OUTLIVES else None
-                    if outlives is not None:
-                        failure = attrs.evolve(failure, breach=outlives, books=(), story=())
-                    elif universe is None and decisions is None and plan.taken and explorer.repeatable:
-                        failure = _failure(
-                            seed, number, explored, *(explorer.shrink(plan.taken, breach) or (explored, breach))
-                        )
+                if explored.breaches:
+                    shrinks = universe is None and decisions is None
+                    failure = explorer.failure(seed, number, explored, shrinks=shrinks)
                     break
     state.ended = True
     show(state)
@@ -326,19 +321,4 @@ def explore(
         seconds=monotonic() - began,
         counts=counts,
         failure=failure,
-    )
-
-
-def _failure(seed: int, number: int, universe: Universe, small: Universe, breach: Breach) -> Failure:
-    rows = [("transaction", "application", "service"), *unequal(small.books, small.service)]
-    books = [f"     {name:<38} {booked:>12} {posted:>12}" for name, booked, posted in rows if len(rows) > 1]
-    return Failure(
-        seed=seed,
-        universe=number,
-        found_trace=universe.trace,
-        decisions=small.decisions.taken,
-        breach=breach,
-        story=tuple(small.story),
-        trace=small.trace,
-        books=tuple(books),
     )

@@ -105,9 +105,21 @@ class Reader:
 
     def read(self, path: str, value: object) -> Facts:
         """Return the facts of a JSON value at a path."""
-        facts: Facts = {}
-        self._add(facts, path, value)
-        return facts
+        if isinstance(value, Mapping):
+            facts: Facts = {path: "object"}
+            for name, item in value.items():
+                if name in declared():
+                    facts |= self.read(f"{path}/{name}", item)
+                else:
+                    self.unnamed.add(f"{path}/{name}")
+            return facts
+        if isinstance(value, list):
+            is_bytes = len(value) >= _BYTES and all(type(item) is int for item in value)
+            facts = {path: "bytes" if is_bytes else f"list of {len(value)}"}
+            for number, item in enumerate(() if is_bytes else value):
+                facts |= self.read(f"{path}/{number}", item)
+            return facts
+        return {path: self._text(path, value) if isinstance(value, str) else self._number(path, value)}
 
     def read_answer(self, status: int, body: bytes) -> Facts:
         """Return the facts of an answer, including its status."""
@@ -116,22 +128,6 @@ class Reader:
         except orjson.JSONDecodeError:
             value = "text"
         return {"status": status, **self.read("answer" if status < 400 else "error", value)}
-
-    def _add(self, facts: Facts, path: str, value: object) -> None:
-        if isinstance(value, Mapping):
-            facts[path] = "object"
-            for name, item in value.items():
-                if name in declared():
-                    self._add(facts, f"{path}/{name}", item)
-                else:
-                    self.unnamed.add(f"{path}/{name}")
-        elif isinstance(value, list):
-            is_bytes = len(value) >= _BYTES and all(type(item) is int for item in value)
-            facts[path] = "bytes" if is_bytes else f"list of {len(value)}"
-            for number, item in enumerate(() if is_bytes else value):
-                self._add(facts, f"{path}/{number}", item)
-        else:
-            facts[path] = self._text(path, value) if isinstance(value, str) else self._number(path, value)
 
     def _number(self, path: str, number: Any) -> Any:
         """Return a number if it is not private, else 0. A time near the call becomes relative to the call."""

@@ -56,16 +56,11 @@ def traffic(
     Raises:
         UsageError: A number is out of range.
     """
-    wrong = []
-    if days < 1 or not a_day >= 0:
-        wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0"))
     number = cards if isinstance(cards, int) else len(cards)
-    if max(number, days, a_day) > MAX_PURCHASES or number * days * a_day > MAX_PURCHASES:
-        wrong.append(Problem("cards", "maximum", f"cards × days × a_day may be at most {MAX_PURCHASES:,}"))
-    if wrong:
-        raise UsageError(wrong, of="traffic")
-    active = [ref(f"guide.cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else cards
-    listed: list[Any] = list(active)
+    if days < 1 or not a_day >= 0 or max(number, days, a_day) > MAX_PURCHASES or number * days * a_day > MAX_PURCHASES:
+        limits = f"days must be at least 1, a_day at least 0, and cards × days × a_day at most {MAX_PURCHASES:,}"
+        raise UsageError([Problem("cards", "maximum", limits)], of="traffic")
+    listed: list[Any] = [ref(f"guide.cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else [*cards]
     random = Random(seed)
     timed: list[tuple[int, Step]] = []  # steps, each with its time in seconds
     numbers = count(1)

@@ -132,19 +132,25 @@ class HttpApplication:
         return calls
 
     def _read(self, name: str, url: str) -> Any:
-        """Return the JSON from a URL, with a limit on its size and on the time."""
+        try:
+            return strict_json.loads(self._ask(name, "GET", url))
+        except strict_json.NotJson:
+            raise InvalidRequest(f"{name}: {visible(url, 200)} does not answer with JSON", of="explore") from None
+
+    def _ask(self, name: str, method: str, url: str) -> bytes:
+        """Return the body of a response, with a limit on its size and on the time."""
         data, deadline = bytearray(), monotonic() + _READ_SECONDS
         try:
-            with self.client.stream("GET", url) as answer:
+            with self.client.stream(method, url) as answer:
                 answer.raise_for_status()
                 for chunk in answer.iter_bytes():
                     data += chunk
                     if len(data) > MAX_BOOKS or monotonic() > deadline:
                         raise InvalidRequest(f"{name}: more than {MAX_BOOKS:,} bytes, or no end in time", of="explore")
-            return strict_json.loads(bytes(data))
-        except (httpx.HTTPError, strict_json.NotJson) as error:
-            message = f"{name}: {visible(url, 200)} does not answer with JSON: {visible(type(error).__name__)}"
+        except httpx.HTTPError as error:
+            message = f"{name}: {visible(url, 200)} does not answer: {type(error).__name__}"
             raise InvalidRequest(message, of="explore") from None
+        return bytes(data)
 
     def empty(self) -> None:
         """Empty the books, if `reset` is given.
@@ -152,12 +158,8 @@ class HttpApplication:
         Raises:
             InvalidRequest: The application does not empty its books.
         """
-        try:
-            if self.reset is not None:
-                self.client.post(self.reset).raise_for_status()
-        except httpx.HTTPError as error:
-            message = f"reset: {visible(str(self.reset), 200)}: {type(error).__name__}"
-            raise InvalidRequest(message, of="explore") from None
+        if self.reset is not None:
+            self._ask("reset", "POST", self.reset)
 
     def tell_time(self, moment: datetime) -> None:
         """Write the time for libfaketime, if `clock` is given."""
@@ -318,17 +320,14 @@ class HttpUniverse(Universe):
         """Return the books after the reset. Without a reset, the books may include earlier universes."""
         return self._http.read_books() if self._http.reset is not None else {}
 
-    def _of_here(self, books: Mapping[str, int]) -> set[str]:
-        """Return the book entries for this universe's transactions: purchases, and refunds with separate ids."""
-        return books.keys() & {*self.names, *self.service}
-
     def _finish(self) -> None:
         """Read the books of this universe once they agree with the service, or once the patience is exhausted."""
         deadline = monotonic() + self._http.patience
         while True:
             books, self._unknown = self._http.read_books(), self._http.read_unknown()
-            ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
-            self.books = {name: cents for name, cents in ours.items() if cents}
+            # without a reset, the books may include transactions of earlier universes
+            ours = {*books} if self._http.reset is not None else {*self.names, *self.service}
+            self.books = {name: cents for name, cents in books.items() if cents and name in ours}
             agree = not [*unequal(self.books, self.service)]
             waiting = self._failed_calls and self._http.unknown is None  # the application may retry a call
             if (agree and not self._unknown and not waiting) or monotonic() > deadline:

@@ -87,9 +87,8 @@ class Learned(Shown):
     @property
     def behavior(self) -> dict[str, Any]:
         """Settings in which the service differs from the assumed behavior, for `connect(behavior=…)`."""
-        refuted = [row for row in self.findings if row.status == "refuted" and row.value is not None]
         # if a name is refuted, the profile sets it, so it has no value here
-        return {row.id: row.value for row in refuted}
+        return {row.id: row.value for row in self.findings if row.status == "refuted" and row.value is not None}
 
     def rows(self) -> list[Finding]:
         """Return the findings, with refuted assumptions first."""
@@ -109,14 +108,13 @@ class Learned(Shown):
 
     def to_toml(self) -> str:
         """Return the text of a behavior file: settings with their evidence as comments, then the other observations."""
-        rows = {finding.id: finding for finding in self.findings}
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
         lines += ["", 'behavior = "documented"']
         values = self.behavior
-        for key, value in sorted(values.items()):
-            row = rows[key]
-            evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
-            lines += ["", f"# {BEHAVIORS[key].says}", evidence, f"{key} = {toml.dumps(value)}"]
+        for row in self.findings:
+            if row.id in values:
+                evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
+                lines += ["", f"# {BEHAVIORS[row.id].says}", evidence, f"{row.id} = {toml.dumps(row.value)}"]
         others = [row for row in self.findings if row.id not in values and row.status != "not seen"]
         lines += ["", *(f"# {row.status}: {row.id}, {row.seen}, {row.place}" for row in others)]
         lines += [f"# unlisted: {item.kind} {item.name}, {item.count} times, {item.place}" for item in self.unlisted]
@@ -135,12 +133,8 @@ def _plain(value: object) -> bytes:
     return orjson.dumps(value, default=list, option=orjson.OPT_SORT_KEYS)
 
 
-class Tally(dict[bytes, list[Any]]):
-    """Evidence on one assumption: each value, with its count and the place where it first occurs."""
-
-    def add(self, value: object, place: str) -> None:
-        """Count a step that shows a value."""
-        self.setdefault(_plain(value), [value, 0, place])[1] += 1
+Tally = dict[bytes, list[Any]]
+"""Evidence on one assumption: each value, with its count and the place where it first occurs."""
 
 
 @attrs.define
@@ -286,7 +280,7 @@ class Replay:
         return solutions
 
     def _note(self, name: str, value: object, step: Step) -> None:
-        self.tallies.setdefault(name, Tally()).add(value, step.place)
+        self.tallies.setdefault(name, {}).setdefault(_plain(value), [value, 0, step.place])[1] += 1
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each assumption."""

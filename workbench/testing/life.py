@@ -274,10 +274,10 @@ class Life:
     def _boot(self) -> None:
         if self._process is not None and not self._process.dead:
             return
-        number = 0 if self._process is None else self._process.number + 1
+        is_restart = self._process is not None
         loop = VirtualLoop(lambda: self.now, self._choose_ready, self._failed_task)  # type: ignore[abstract]
-        process = self._process = Process(number, loop)
-        if number:
+        process = self._process = Process(loop)
+        if is_restart:
             self.add_line("start", "the application starts again")
 
         def start() -> None:

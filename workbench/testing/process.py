@@ -96,7 +96,6 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 class Process:
     """One process of the application, from its start to its crash."""
 
-    number: int
     loop: VirtualLoop
     dead: bool = False
     application: Any = None

@@ -20,7 +20,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 import orjson
@@ -405,15 +405,10 @@ def _bytes(body: object) -> bytes:
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
 
 
-_BY_FIRST: dict[tuple[str, str], list[Operation[..., Any]]] = {}
-for _row in SERVED.values():
-    _BY_FIRST.setdefault((_row.method, _row.path.split("/")[1]), []).append(_row)
-
-
 def _operation(method: str, path: str) -> tuple[Operation[..., Any] | None, Mapping[str, str]]:
-    for row in _BY_FIRST.get((method, path.split("/", 2)[1]), ()):
-        if (members := row.in_path(path)) is not None:
-            return row, {name: unquote(value) for name, value in members.items()}
+    for row in SERVED.values():
+        if row.method == method and (members := row.in_path(path)) is not None:
+            return row, members
     return None, {}
 
 

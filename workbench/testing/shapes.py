@@ -45,7 +45,7 @@ _OPEN_HEADER = re.compile(
 """Values of the retained headers."""
 _SECRET_HEADERS = frozenset({"api-key", "authorization", "idempotency-key", "signature", "secondary-signature"})
 _KNOWN = frozenset(
-    {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
+    {"bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for", "get", "post", "patch", "put", "delete"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _REMEMBERED = 50_000  # maximum number of tokens to remember
@@ -85,7 +85,7 @@ class Shapes:
     def _exchange(self, x: Exchange) -> dict[str, Any]:
         query = "&".join(f"{self.text(name)}={self.text(value, name)}" for name, value in x.query)
         return {
-            "method": x.method if x.method in {"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD"} else "OTHER",
+            "method": self.text(x.method),
             "url": f"{PREFIX}{self.text(x.path)}{'?' if query else ''}{query}",
             "status": x.status,
             "request_headers": self.headers(x.sent_headers),
@@ -137,31 +137,24 @@ class Shapes:
     def _drawn(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
 
-    def _known(self, text: str, new: str) -> str:
-        if len(self.ids) < _MAX_IDS:
-            self.ids[text] = new
-        return new
-
     def _replaced(self, text: str) -> str:
         if text.lower() in words() or text.lower() in _spoken() or (self._keeps_ids and UUID.fullmatch(text)):
             return text
         drawn = self._drawn(text.lower())
-        if UUID.fullmatch(text):
-            new = drawn.hex()
-            new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
-            return self._known(text.lower(), new)
         family = family_of_address(text) if 30 < len(text) < 66 else None
-        if family is not None:
-            if family is Family.EVM:
-                new = "0x" + drawn[:20].hex()
-                new = new if text.lower() == text else eip55(new)
-            else:
-                new = base58_encode(drawn) if family is Family.SOLANA else strkey_encode(text[0], drawn)
-            return self._known(text, new)
-        if re.fullmatch(r"0x[0-9a-fA-F]+", text):
-            return "0x" + (drawn.hex() * (len(text) // 64 + 1))[: len(text) - 2]
-        stream = (drawn * (len(text) // len(drawn) + 1))[: len(text)]
-        return _alike_text(stream, text)
+        if UUID.fullmatch(text):
+            new, text = drawn.hex(), text.lower()
+            new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
+        elif family is Family.EVM:
+            new = "0x" + drawn[:20].hex()
+            new = new if text.lower() == text else eip55(new)
+        elif family is not None:
+            new = base58_encode(drawn) if family is Family.SOLANA else strkey_encode(text[0], drawn)
+        else:
+            return _alike_text(drawn * (len(text) // len(drawn) + 1), text)
+        if len(self.ids) < _MAX_IDS:
+            self.ids[text] = new
+        return new
 
 
 def _alike(character: str, byte: int, place: int) -> str:

@@ -63,9 +63,9 @@ class Universe(Deliveries):
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
-        self._cards, self._users = guide["cards"]["active"], guide["users"].get("approved", [])
+        self.active_cards, self._users = guide["cards"]["active"], guide["users"].get("approved", [])
         self._latest: dict[str, dict[str, Any]] = {}  # last event, by transaction
-        self._captures: dict[str, int] = {}  # cents of the first capture, by transaction
+        self.captures: dict[str, int] = {}  # cents of the first of two captures, by transaction
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         """Schedule an action as part of the traffic."""
@@ -100,12 +100,6 @@ class Universe(Deliveries):
         """Plan a purchase, with its amount, merchant and outcome."""
         self.after(at, _Purchase(self, name).authorize)
 
-    @property
-    def active_cards(self) -> list[str]:
-        """Ids of the cards with which purchases are made."""
-        cards: list[str] = self._cards
-        return cards
-
     def settle(self, key: str, cents: int) -> int:
         """Settle a transaction and return the cents. Settle above the hold only if the sandbox accepts that."""
         try:
@@ -115,16 +109,12 @@ class Universe(Deliveries):
             self.sandbox.settle(key)
         return cents
 
-    def split(self, key: str, first: int) -> None:
-        """Make the next settlement of a transaction arrive as two captures."""
-        self._captures[key] = first
-
     def happen(self, event: dict[str, Any]) -> None:
-        """Emit an event, as two captures if its transaction was split."""
+        """Emit an event, as two captures if these are planned."""
         key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
         if event["resource"] == "transaction":
             self._latest[key] = event
-        first = self._captures.pop(key, 0) if event["action"] == "completed" else 0
+        first = self.captures.pop(key, 0) if event["action"] == "completed" else 0
         if 0 < first < cents:
             super().happen(_changed(event, "capture 1", amount=first))
             event = _changed(event, "capture 2", amount=cents - first)
@@ -326,7 +316,7 @@ class _Purchase:
                 return
         settled = {"settled below": held - held // 5, "settled above": held + held // 5}.get(self.fate, held)
         if self.fate == "captured twice":
-            self.universe.split(self.key, held // 2)
+            self.universe.captures[self.key] = held // 2
         self.settled = self.universe.settle(self.key, max(settled, 1))
         self.add_line(f"settlement of {self.settled} cents")
         for i in self.refunds:
@@ -343,7 +333,7 @@ class _Purchase:
         universe, part = self.universe, max(self.settled // 5, 1)
         universe.simulate(refund, transaction_id=self.key, amount=part)
         universe.add_line("traffic", f"refund {i} of purchase {self.name}, {part} cents")
-        universe.cause = f"refund {i}"
+        universe.cause = f", refund {i}"
         universe.collect()
         universe.cause = ""
 

@@ -111,8 +111,7 @@ def qr_path(text: str) -> tuple[int, str]:
 
 def plan(name: str, style: str) -> str:
     """Return a course plan as a page, with the exercises to tick off."""
-    chosen, rows = PLANS[name], []
-    minutes = 60 * chosen.get("start", 0)
+    chosen, rows, minutes = PLANS[name], [], 0
     for length, what, look_for in chosen["rows"]:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
         rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length}\u202fmin", what, look_for, exercises))

@@ -132,8 +132,7 @@ class LearnerSandboxes:
 
         The first request to an address creates the sandbox, without blocking other learners.
         """
-        size = sum(file.stat().st_size for file in self._files(f"{self.learner.code}*.db*"))
-        if request.method != "GET" and size > MAX_LEARNER_BYTES:
+        if request.method != "GET" and self._size() > MAX_LEARNER_BYTES:
             if request.path != f"{CONTROL_PATH}reset":
                 limit = f"{MAX_LEARNER_BYTES // 2**20} MB"
                 return refused(413, f"Your sandboxes hold more than {limit}: reset this one, and run the first cell")
@@ -173,6 +172,9 @@ class LearnerSandboxes:
 
     def _files(self, name: str) -> list[Path]:
         return [] if self._folder is None else list(self._folder.glob(name))
+
+    def _size(self) -> int:
+        return sum(file.stat().st_size for file in self._files(f"{self.learner.code}*.db*"))
 
     def remove(self, place: str) -> None:
         """Delete the sandboxes of a place and their files. The next request creates new ones with the same seed."""

@@ -108,16 +108,16 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def _name(wheel: str) -> str:
-    return str(canonicalize_name(wheel.partition("-")[0]))
+def _wheels(folder: Path) -> dict[str, Path]:
+    """Return the wheels in a folder by the name of their package."""
+    return {canonicalize_name(file.name.partition("-")[0]): file for file in folder.iterdir()}
 
 
 def _pip(*arguments: str | Path) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments), "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr[-300:]]
-        raise PackageMissing(visible(lines[-1].removeprefix("ERROR: "), 300))
+        raise PackageMissing(visible(done.stderr.strip().rpartition("ERROR: ")[2], 300))
 
 
 def _build(folder: Path) -> None:
@@ -144,17 +144,18 @@ def _fetch(folder: Path, own: Path, system: Record, python: str, requirement: st
     tags = [part for tag in system["tags"] for part in ("--platform", tag)]
     options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
     options += ["--python-version", python, "--implementation", "cp"]
-    waiting = {requirement: Requirement(requirement), "pip": Requirement("pip")}
+    waiting = [Requirement(requirement), Requirement("pip")]
     followed: set[str] = set()
     while waiting:
-        present = {_name(file.name) for file in folder.iterdir()}
-        lacking = {name: each for each in waiting.values() if (name := _name(each.name)) not in present}
+        wheels = _wheels(folder)
+        lacking = {name: each for each in waiting if (name := canonicalize_name(each.name)) not in wheels}
         if lacking:
             _pip("download", *options, *map(_pinned, lacking.values()))
-        wheels = {_name(file.name): file for file in folder.iterdir()}
-        followed |= waiting.keys()
-        further = [text for each in waiting.values() for text in _required(wheels[_name(each.name)], each, markers)]
-        waiting = {text: Requirement(text) for text in further if text not in followed}
+            wheels = _wheels(folder)
+        required = [_required(wheels[canonicalize_name(each.name)], each, markers) for each in waiting]
+        further = set().union(*required) - followed
+        followed |= further
+        waiting = [Requirement(text) for text in sorted(further)]
 
 
 def _required(wheel: Path, requirement: Requirement, markers: Mapping[str, str]) -> Iterator[str]:
