@@ -22,9 +22,9 @@ define install
 	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 is needed, with venv; found $$(python3 --version 2>&1)." >&2; exit 1; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) with $$($(PY) --version), found as $(PYTHON) (once; a minute or two) ..." >&2
-	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps -r requirements/$(1).txt
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --no-compile -r requirements/$(1).txt
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --no-build-isolation -e .
-	@$(PY) -m compileall -q workbench  # also where an image says that Python must not write bytecode by itself
+	@$(PY) -m compileall -qq -j 0 $(VENV)/lib workbench || true  # on all cores, which pip does not; some files are templates
 endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.

@@ -29,6 +29,8 @@ def test_an_exercise_is_done_in_the_panel(desk: Desk) -> None:
     picture(panel, "no-code-purchase")
     panel.locator("button.wb-send").press("Enter")
     expect(panel.locator(".say")).to_contain_text("Purchase authorized.")
+    asked.get_by_role("button", name="Check").click()
+    expect(asked.locator("[role=status]")).to_contain_text("settled")
     panel.locator(".rows .row", has_text="authorized").first.click()
     panel.get_by_role("button", name="Settle", exact=True).first.click()
     panel.locator(".ask .run").click()

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import SLOW, Desk, Server, course_lab, open_notebook, run_all
+from tests.browser.lab import SLOW, Server, course_lab, open_notebook, run_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-GUIDE = 'print("second:", api.sandbox.guide()["cards"]["active"][1])'
 ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
 
 
@@ -38,35 +37,7 @@ def test_start_here(lab: Server, page: Page) -> None:
     expect(page.locator(".wb-status", has_text="authorized").first).to_be_visible()
 
 
-def test_the_first_exercise_is_solved_with_buttons(desk: Desk) -> None:
-    """Buy and settle in the panel, and press Check: what is missing is named, and then it is solved, without a line of code."""
-    page = desk.show(
-        'import workbench as wb\nwb.course.begin("01")\napi = wb.connect(seed=7)\nwb.browse(api)',
-        GUIDE,
-        'wb.course.task("start-1")',
-    )
-    panel, asked = page.locator(".wbp"), page.locator(".wb-ask")
-    second = page.locator(".jp-OutputArea-output pre", has_text="second: ").inner_text().split()[-1]
-    asked.get_by_role("button", name="Check", exact=True).click()
-    expect(asked.get_by_role("status")).to_contain_text("a purchase of 4.20 USD at a coffee shop")
-    panel.get_by_role("navigation").get_by_role("button", name="Transactions", exact=True).click()
-    panel.get_by_role("button", name="Simulate purchase", exact=True).first.click()
-    for field, value in (("card-id", second), ("amount", "4.20"), ("merchant-category-code", "5814")):
-        panel.locator(f".wb-{field} input").fill(value)
-        page.keyboard.press("Tab")
-    panel.locator("button.wb-send").click()
-    expect(panel.locator(".say")).to_contain_text("Purchase authorized.")
-    asked.get_by_role("button", name="Check", exact=True).click()
-    expect(asked.get_by_role("status")).to_contain_text("settled")
-    panel.locator(".rows .row").first.click()
-    panel.get_by_role("button", name="Settle", exact=True).click()
-    panel.locator(".ask .run").click()
-    expect(panel.locator(".say")).to_contain_text("Purchase settled.")
-    asked.get_by_role("button", name="Check", exact=True).click()
-
-    expect(asked.get_by_role("status")).to_contain_text("✓ done")
-
-
+@pytest.mark.soak
 def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
     """The withdrawal notebook plans, signs twice, and executes; the balance goes down."""
     run(page, lab, "12-withdraw-collateral")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.forms.conftest import PERSON, SECRETS
-from tests.panel.script import Naive, listed, terms, unpacked
+from tests.panel.script import Engine, Naive, engine, listed, terms, unpacked
 from tests.panel.test_page import data_of
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
@@ -22,6 +22,7 @@ from workbench.screens.panel.cells import Column
 from workbench.screens.panel.panel import Panel, browse
 from workbench.service.rendering import money
 
+assert engine  # pytest uses it as a fixture
 ONE_ID = {"refund_event_id": "transaction", "refund_event_created": False}
 """Behavior in which a refund's events have the id of the refunded transaction."""
 
@@ -112,13 +113,12 @@ def test_things_are_called_by_their_names(lived: Session) -> None:
     assert answered(panel, "find", id=card["id"], to="cards")["list"] == "cards"
 
 
-def test_a_thing_leads_to_the_lists_that_name_it(lived: Session) -> None:
+def test_a_thing_leads_to_the_lists_that_name_it(lived: Session, engine: Engine) -> None:
     """A card's details link to the list of transactions, filtered to this card."""
     panel = browse(lived)
     card = lived.sandbox.records("card")[0]["id"]
-    panel.open("cards")
 
-    (link,) = panel.show("cards", card)["links"]
+    (link,) = engine("links", "cards", card)
     rows = listed(panel, link["list"], link["filter"])
 
     assert len(rows) == sum(one["card"] == card for one in lived.sandbox.records("transaction")) > 0

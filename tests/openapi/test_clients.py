@@ -138,10 +138,10 @@ PRODUCED = {
 @pytest.mark.parametrize(
     "generator",
     [
-        pytest.param("openapi-typescript", marks=needs_node),
+        pytest.param("openapi-typescript", marks=[needs_node, pytest.mark.soak]),
         "openapi-python-client",
         pytest.param("openapi-generator-cli", marks=[needs_java, pytest.mark.soak]),
-        "datamodel-codegen",
+        pytest.param("datamodel-codegen", marks=pytest.mark.soak),
     ],
 )
 def test_clients_of_the_controls(folder, served, generator):

@@ -153,7 +153,7 @@ GENERATORS: Mapping[str, Generator] = {
         node("openapi-zod-client", "openapi-zod-client", "openapi.json", "-o", "zodios.ts", "--export-schemas"),
     ),
 }
-QUICK = ("openapi-generator php", "hey-api")
+QUICK = ("hey-api",)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 // Runs calls of the page's engine: each line of standard input is [function, …arguments], each answer a line.
 import { createInterface } from "node:readline";
 
-const [{ List, guarded, written }, { exact, money }, { parsed }] = await Promise.all(["engine", "elements", "filter"].map((name) => import(`${process.argv[2]}/${name}.js`)));
+const [{ List, guarded, written }, { exact, money }, { links, parsed }] = await Promise.all(["engine", "elements", "filter"].map((name) => import(`${process.argv[2]}/${name}.js`)));
 const shown = (list, view) => {
   const { rows, lines, all } = list.table(view);
   return { rows: Array.from(rows), lines: Array.from(lines, (line) => list.line(line)), sums: list.sums(all) };
@@ -29,7 +29,7 @@ const functions = {
     const taken = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
     return changes.map((each) => { const began = taken(); list.update(each); list.table({}); return taken() - began; });
   },
-  money, guarded, parsed, exact,
+  money, guarded, links, parsed, exact,
 };
 for await (const line of createInterface({ input: process.stdin })) {
   const [name, ...given] = JSON.parse(line);

@@ -149,7 +149,6 @@ def histories(count: int) -> list[tuple[tuple[str, str], tuple[int, ...]]]:
     "place, count",
     [
         *[(place, 30 if place == "served" else 60) for place in PLACES],
-        pytest.param("memory", 300, marks=pytest.mark.slow),
         *[pytest.param(place, 0, marks=pytest.mark.soak) for place in PLACES],
     ],
 )

@@ -61,7 +61,7 @@ def run(tmp_path: Path, sandbox: Sandbox, *arguments: str, known: bool = True) -
     "phases,examples",
     [
         pytest.param("coverage", 1, marks=[pytest.mark.soak, pytest.mark.timeout(600)]),
-        pytest.param("fuzzing,stateful", 3, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param("fuzzing,stateful", 1, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
         pytest.param("coverage,fuzzing,stateful", 2_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
     ],
 )

@@ -30,10 +30,13 @@ def run(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
-def test_a_bug_is_found_repaired_and_the_test_is_green(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "universes", [pytest.param(50, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
+)
+def test_a_bug_is_found_repaired_and_the_test_is_green(universes: int, tmp_path: Path) -> None:
+    assert "universes=500" in TEST
     (tmp_path / "shop.py").write_text(SHOP, encoding="utf-8")
-    (tmp_path / "test_shop.py").write_text(TEST, encoding="utf-8")
+    (tmp_path / "test_shop.py").write_text(TEST.replace("universes=500", f"universes={universes}"), encoding="utf-8")
     before = run(tmp_path)
     told = re.sub(r"^E? +", "", before.stdout, flags=re.MULTILINE)
     repaired = (

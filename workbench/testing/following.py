@@ -209,6 +209,8 @@ class Following:
             with suppress(*MALFORMED):
                 if step := self._from_event(queue, resource):
                     yield step, []
+                else:
+                    self.left["events show no change that a sandbox makes"] += 1
             del queue[: max(self._emitted, 1)]
 
     def _from_event(self, queue: list[Delivery], resource: str) -> Step | None:

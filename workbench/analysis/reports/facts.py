@@ -161,24 +161,18 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     counts = (amount[settlements] > 0) | mask(events["amount"].isna())[settlements]
     rest = held > taken
     changes, refunds = np.flatnonzero(updated), np.flatnonzero(is_refund)
-    rises = change[changes] > 0
-    begin = [first[chosen] for chosen in (begun & ~declined & ~opens, begun & declined, opens)]
-    nothing = np.zeros(0, "int64")
-    parts = (  # kind, positions, and the requested, held, posted and refunded amounts
-        (0, begin[0], base[begun & ~declined & ~opens], nothing, nothing, nothing),
-        (1, begin[1], base[begun & declined], nothing, nothing, nothing),
-        (2, begin[2], base[opens], opened[opens], nothing, nothing),
-        (3, changes[rises], change[changes[rises]], change[changes[rises]], nothing, nothing),
-        (4, changes[~rises], nothing, change[changes[~rises]], nothing, nothing),
-        (5, settlements[counts], nothing, -taken[counts], amount[settlements[counts]], nothing),
-        (4, settlements[rest], nothing, taken[rest] - held[rest], nothing, nothing),
-        (6, refunds, nothing, nothing, nothing, -amount[refunds]),
+    moves = change[changes]
+    starts = np.select([declined, opens], [1, 2], 0)
+    parts: tuple[tuple[Any, ...], ...] = (  # kind, positions, and the requested, held, posted and refunded amounts
+        (starts[begun], first[begun], base[begun], np.where(opens, opened, 0)[begun], 0, 0),
+        (np.where(moves > 0, 3, 4), changes, moves.clip(0), moves, 0, 0),
+        (5, settlements[counts], 0, -taken[counts], amount[settlements[counts]], 0),
+        (4, settlements[rest], 0, taken[rest] - held[rest], 0, 0),
+        (6, refunds, 0, 0, 0, -amount[refunds]),
     )
-    kinds = np.concatenate([np.full(len(part[1]), part[0], "int8") for part in parts])
-    places = np.concatenate([part[1] for part in parts]).astype("int64")
-    order = np.lexsort((kinds, places))
-    columns = [np.concatenate([_padded(part[i], len(part[1])) for part in parts])[order] for i in range(2, 6)]
-    kinds, places = kinds[order], places[order]
+    columns = [np.concatenate([np.broadcast_to(part[i], len(part[1])) for part in parts]) for i in range(6)]
+    order = np.lexsort(columns[:2])
+    kinds, places, *cents = (values[order] for values in columns)
     facts = pd.DataFrame({"transaction_id": events["transaction_id"].array.take(places)})
     facts["event_id"] = events["id"].array.take(places)
     facts["posting"] = pd.Categorical.from_codes(kinds, dtype=DTYPES["posting"])
@@ -186,7 +180,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
         facts[name] = events[name].array.take(places)
     unknown = ~begun[codes[places]] & np.isin(kinds, [3, 4, 5])
     no_amount = mask(events["amount"].isna())[places] & np.isin(kinds, [2, 5])
-    for name, values in zip(CENTS, [*columns, columns[2] - columns[3]], strict=True):
+    for name, values in zip(CENTS, [*cents, cents[2] - cents[3]], strict=True):
         missing = no_amount if name == "posted_cents" else np.zeros(len(kinds), bool)
         if name in ("requested_cents", "held_cents"):
             missing = unknown | no_amount
@@ -195,10 +189,6 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS)):
         facts[name] = events[name].array.take(places)
     return facts
-
-
-def _padded(values: Any, count: int) -> NDArray[Any]:
-    return values if len(values) == count else np.zeros(count, "int64")
 
 
 def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
@@ -210,27 +200,21 @@ def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
     def each(how: str, values: object) -> Any:
         return pd.Series(values).groupby(keys).agg(how)
 
-    def count(*names: str) -> NDArray[Any]:
-        rows = np.isin(kinds, [POSTINGS.index(name) for name in names])
-        return np.bincount(codes[rows], minlength=len(ids))
-
-    def last(name: str, rows: NDArray[np.bool_]) -> Any:
-        return each("max", facts[name].where(rows)).array
-
     first = each("min", place + np.where(kinds > 2, len(facts), 0)).to_numpy() % max(len(facts), 1)
-    begun, settlements, refunds = count("request", "decline", "hold") > 0, count("settlement"), count("refund")
-    released, increases = count("release"), count("increase")
+    of_kind = (np.bincount(codes[kinds == kind], minlength=len(ids)) for kind in range(len(POSTINGS)))
+    requests, declines, holds, increases, released, settlements, refunds = of_kind
+    begun = requests + declines + holds > 0
     sums = {name: each("sum", whole(facts[name])).to_numpy() for name in CENTS}
-    is_open = (settlements == 0) & (count("decline") == 0)
+    is_open = (settlements == 0) & (declines == 0)
     held = np.where(is_open, np.maximum(sums["held_cents"], 0), 0)
     posted, refunded = sums["posted_cents"], sums["refunded_cents"]
     status = np.select(
         [
-            count("decline") > 0,
+            declines > 0,
             (refunded >= posted) & (refunded > 0),
             settlements + refunds > 0,
             (released > 0) & (held <= 0) & begun,
-            (count("hold") > 0) | (increases + released > 0),
+            holds + increases + released > 0,
         ],
         [STATUSES.index(name) for name in ("declined", "refunded", "settled", "reversed", "authorized")],
         0,
@@ -253,8 +237,8 @@ def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
         frame[name] = pd.array(counted, dtype="Int64")
     frame["authorized_at"] = each("min", facts["authorized_at"]).array
     frame["updated_at"] = each("max", facts["known_at"].fillna(facts["at"])).array
-    frame["posted_at"] = last("at", kinds == POSTINGS.index("settlement"))
-    frame["refunded_at"] = last("at", kinds == POSTINGS.index("refund"))
+    for name, kind in (("posted_at", "settlement"), ("refunded_at", "refund")):
+        frame[name] = each("max", facts["at"].where(kinds == POSTINGS.index(kind))).array
     for own in facts.columns.difference([*DTYPES], sort=False):
         frame[own] = facts[own].array.take(first)
     return frame

@@ -221,13 +221,12 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         approved = asked & mask(table["status"] != "declined")
         amounts = [requested, np.where(approved, requested, 0)]
         amounts += [whole(table[f"{name}_cents"]) for name in _STAGES[2:]]
-        places = np.tile(np.arange(count), stages)
-        codes, currencies = pd.factorize(table["currency"])
-        currency = pd.array(currencies, dtype=TEXT).take(np.tile(codes, stages), allow_fill=True)
-        values = pd.DataFrame({"currency": currency})
-        values["stage"] = pd.Categorical(np.repeat(np.array(_STAGES, dtype=object), count), categories=[*_STAGES])
-        values["amount_cents"] = np.concatenate(amounts)
-        values["is_in"] = np.concatenate([asked, approved, *(cents > 0 for cents in amounts[2:])]).astype("int64")
+        is_in = [asked, approved, *(cents > 0 for cents in amounts[2:])]
+        places, codes = np.tile(np.arange(count), stages), np.repeat(np.arange(stages), count)
+        values = pd.DataFrame({"amount_cents": np.concatenate(amounts), "is_in": np.concatenate(is_in)})
+        values["currency"] = table["currency"].array.take(places)
+        values["stage"] = pd.Categorical.from_codes(codes, categories=[*_STAGES])
+        values["is_in"] = values["is_in"].astype("int64")
         keys = {"stage": values["stage"], **self._keys(values, (), None, _FUNNEL, "history.funnel")}
         rows = Rows(values, keys, table, places)
         frame = self._report("spend_funnel", rows, _FUNNEL, left)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from workbench.analysis.reports.facts import MONEY
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
-from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, is_missing
+from workbench.analysis.tables.rows import EXACT, TEXT, MemoryMark, decimal_series, decimals, is_missing
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import money
@@ -172,8 +172,8 @@ def statistic_of(values: Any, statistic: str) -> Any:
     return values.quantile(float(share)) if quantile else values.agg(statistic)
 
 
-class Trace(str):
-    """Trace from each number to its rows, stored in `frame.attrs["trace"]`. In a file the trace is empty text."""
+class Trace(MemoryMark):
+    """Trace from each number to its rows, stored in `frame.attrs["trace"]`."""
 
     __slots__ = ("measures", "period", "rows")
     rows: Rows
@@ -203,12 +203,6 @@ class Trace(str):
         if _ALL in cells.values():
             return int(self.rows.contributions(measure).sum())
         return int(self.rows.part(measure, cells, self.period).values.sum())
-
-    def __deepcopy__(self, _: object) -> Self:
-        return self  # pandas copies attrs for every frame that it derives
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, ("",)
 
 
 _ALL = object()

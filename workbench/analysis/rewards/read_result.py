@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from workbench.analysis.rewards.folder import in_order, read_folder
 from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_user
 from workbench.analysis.tables.columns import EXTRA
-from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table, table_frame
+from workbench.analysis.tables.rows import WIDTHS, MemoryMark, Notes, Table, arrow_table, table_frame
 from workbench.base.errors import visible
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
 
@@ -174,11 +174,8 @@ def _listed(users: Iterable[str]) -> str:
     return f"{'user' if len(users) == 1 else 'users'} {names}{more}"
 
 
-class ReadRows(str):
-    """The rows of a read, stored in `frame.attrs["read"]` to report gaps in a part of the read.
-
-    In a file, the value is empty text.
-    """
+class ReadRows(MemoryMark):
+    """The rows of a read, stored in `frame.attrs["read"]` to report gaps in a part of the read."""
 
     __slots__ = ("_rows",)
     _rows: pd.DataFrame
@@ -196,9 +193,3 @@ class ReadRows(str):
             return 0
         users = self._rows["user_id"].isin(part["user_id"].unique())
         return int((users & (self._rows["created_at"] <= part["created_at"].max())).sum()) - len(part)
-
-    def __deepcopy__(self, _: object) -> Self:
-        return self  # pandas copies attrs for every frame that it derives
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, ("",)

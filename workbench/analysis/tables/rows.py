@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import numpy as np
@@ -162,6 +162,18 @@ def mark_report(
     until = {"until": marks["until"]} if "until" in marks else {}
     frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
     return displayed(frame)
+
+
+class MemoryMark(str):
+    """Attribute of a frame that holds objects in memory. In a file, it is empty text."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self  # pandas copies attrs for every frame that it derives
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, ("",)
 
 
 def displayed(frame: pd.DataFrame) -> pd.DataFrame:

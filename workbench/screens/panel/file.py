@@ -10,7 +10,6 @@ from workbench.base.errors import visible
 from workbench.base.system.files import write_file
 from workbench.screens.panel.cells import rows_of_frame
 from workbench.screens.panel.listing import Listing, packed, static_table
-from workbench.screens.panel.lists import LINKED
 from workbench.screens.scripts import FOCUS, bundle
 from workbench.service.rendering.design import variables
 from workbench.service.rendering.elements import Markup, html_page, isolated
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _MODULES = ("elements", "filter", "engine", "table", "overview", "details", "panel")
-_STATIC, _STATIC_OF_MANY = 200, 30  # rows on a page without JavaScript if it has one list, and if it has several
+_STATIC, _STATIC_OF_MANY = 200, 30  # rows per list without JavaScript, for one list and for several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -60,11 +59,10 @@ def to_file(
     from workbench.analysis.tables.to_file import Saved, check_columns, is_tabular
     from workbench.analysis.tables.to_file import to_file as to_table
 
-    if isinstance(of, Mapping) and any(is_tabular(each) for each in of.values()):
-        return to_table(of, path, overwrite=overwrite, tz=tz)
-    if not str(path).lower().endswith(".html"):
-        frame = of if is_tabular(of) else to_frame(of)
-        return to_table(frame, path, overwrite=overwrite, tz=tz)
+    is_workbook = isinstance(of, Mapping) and any(map(is_tabular, of.values()))
+    if is_workbook or not str(path).lower().endswith(".html"):
+        table = of if is_workbook or is_tabular(of) else to_frame(of)
+        return to_table(table, path, overwrite=overwrite, tz=tz)
     path = Path(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
@@ -135,20 +133,10 @@ def document(
     title, given = visible(title, 200), list(lists)
     shown = [listing for listing in given if listing.data.ids] or given[:1]
     moment = (at or datetime.now(UTC)).astimezone(UTC)
-    start = shown[0] if shown and not overview else None
-    info = {
-        "list": start.name if start is not None else "overview",
-        "clock": moment.isoformat(timespec="seconds"),
-        "every": every,
-        "lists": [{"name": "overview", "label": "Overview"}] * bool(overview)
-        + [{"name": listing.name, "label": sentence(listing.name)} for listing in shown],
-        **(about or {}),
-    }
     data = {
-        "info": info,
+        "info": {"clock": moment.isoformat(timespec="seconds"), "every": every, **(about or {})},
         "overview": overview,
         "lists": [packed(listing.name, listing.data, limit=None) for listing in shown],
-        "linked": LINKED,
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
     for character in "<>&\u2028\u2029":

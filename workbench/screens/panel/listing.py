@@ -180,7 +180,7 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
         at = array("I", map(known.__getitem__, distinct))
         if 2 * len(known) <= len(cells):
             distinct, places = [*known], at
-    values = _stored(distinct, kind) if is_plain else distinct
+    values = _stored(distinct, kind, types) if is_plain else distinct
     shown: Sequence[Any] | None = None
     if kind == "status":
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
@@ -198,17 +198,13 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
     }
 
 
-def _stored(values: list[Any], kind: str) -> list[Any]:
-    """Return values in the form that a page stores."""
-    types = {*map(type, values)} - {type(None)}
-    if types == {str}:
-        texts = [value for value in values if value is not None]
-        if "".join(texts).isprintable() and max(map(len, texts)) < _LONGEST:
-            return [value or None for value in values]
-    if types == {int} and kind in _NUMBERS:
-        numbers = values if None not in values else [value for value in values if value is not None]
-        if -_LARGEST < min(numbers) and max(numbers) < _LARGEST:
-            return values
+def _stored(values: list[Any], kind: str, types: set[type]) -> list[Any]:
+    """Return texts, or integers, in the form that a page stores."""
+    known = [value for value in values if value is not None]
+    if types == {str} and "".join(known).isprintable() and max(map(len, known)) < _LONGEST:
+        return [value or None for value in values]
+    if types == {int} and kind in _NUMBERS and -_LARGEST < min(known) and max(known) < _LARGEST:
+        return values
     return [stored(value, kind) for value in values]
 
 

@@ -30,15 +30,6 @@ from workbench.service import chains
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS
 
-LINKED: Mapping[str, Mapping[str, str]] = {
-    "companies": {"users": "company_id"},
-    "users": {"cards": "user_id", "transactions": "user_id", "payment accounts": "user_id"},
-    "cards": {"transactions": "card_id"},
-    "transactions": {"disputes": "transaction_id", "events": "about"},
-    "events": {"deliveries": "event_id"},
-}
-"""Linked lists of each kind of record, with the column that holds its id."""
-
 
 def _facts(x: object, members: str) -> dict[str, Any]:
     """Return members of a record or mapping by column name. Stored times become datetimes, and enum members text.
@@ -199,10 +190,8 @@ def health(api: object) -> Rows:
     if not isinstance(api, Session | AsyncSession):
         return rows_of("", (), "Only a session has a health; this is a client.")
     state = api.health()
-    listed = (
-        (str(number), {**attrs.asdict(trouble), "id": None}, attrs.asdict(trouble))
-        for number, trouble in enumerate(state, start=1)
-    )
+    troubles = enumerate(map(attrs.asdict, state), start=1)
+    listed = ((str(number), trouble, trouble) for number, trouble in troubles)
     assumed = f"{len(state.assumptions)} unconfirmed assumptions in use: {', '.join(state.assumptions)}."
     versions = ", ".join(f"{name} {version}" for name, version in state.versions.items())
     notes = (
@@ -259,16 +248,11 @@ def users(api: object) -> Rows:
 
 def companies(api: object) -> Rows:
     """Return the companies of the sandbox. The service has no list of companies."""
-    company_rows = (
-        (
-            record["id"],
-            {**record.shown(), "application_status": str(record["status"]), "owners": len(record["owners"])},
-            record,
-        )
-        for record in records(api, "company")
-    )
+    known = _known(records(api, "company"), "id application_status=status external_id")
+    listed = [(key, {**facts, "owners": len(record["owners"])}, record) for key, facts, record in known]
     note = "The service has no list of companies: only the sandbox's companies are shown."
-    return rows_of("name id:id application_status:status owners:number external_id", company_rows, note)
+    columns = "name:label id:id application_status:status owners:number external_id"
+    return rows_of(columns, listed, note, names=names(api))
 
 
 def cards(api: object) -> Rows:

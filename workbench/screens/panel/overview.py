@@ -102,7 +102,7 @@ class Scope:
         self._is_mixed = len(codes) > 1
 
     def show(self, filters: Filters, now: datetime) -> None:
-        """Set the range.
+        """Set the range, and the preceding range with the same number of days.
 
         Raises:
             UsageError: A filter is invalid.
@@ -110,6 +110,8 @@ class Scope:
         self.first, self.last = filters.days(now)
         self.filters, self.now = filters, now
         self.start, self.end = filters.start(self.first), filters.start(self.last + _DAY)
+        length = self.last - self.first + _DAY
+        self.range, self.before = self.span(self.first, self.last), self.span(self.first - length, self.last - length)
 
     @cached_property
     def part(self) -> "Money":
@@ -133,17 +135,6 @@ class Scope:
     def span(self, first: date, last: date) -> tuple[int, int]:
         """Return the start of one day and the end of another day, in milliseconds."""
         return milliseconds(self.filters.start(first)), milliseconds(self.filters.start(last + _DAY))
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Return the start and end of the range, in milliseconds."""
-        return self.span(self.first, self.last)
-
-    @property
-    def before(self) -> tuple[int, int]:
-        """Return the start and end of the preceding range with the same number of days."""
-        length = self.last - self.first + _DAY
-        return self.span(self.first - length, self.last - length)
 
     def within(self, column: str) -> str:
         """Return the filter that limits a list's time column to the range."""
@@ -320,13 +311,10 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     statuses = scope.lists("users").column("application_status")
     reviews = to_frame([{"application_status": status} for status in statuses])
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
-    if (sandbox := sandbox_of(scope.api)) is not None:
-        sent = [
-            delivery
-            for delivery in sandbox.deliveries()
-            if (at := delivery.attempts[-1].at if delivery.attempts else delivery.due) is not None
-            and scope.start <= at < scope.end
-        ]
+    if sandbox_of(scope.api) is not None:
+        data = scope.lists("deliveries")
+        known = zip(data.things, data.column("at"), strict=True)
+        sent = [delivery for delivery, at in known if delivery and at and scope.start <= at < scope.end]
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:

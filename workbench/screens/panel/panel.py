@@ -41,7 +41,6 @@ from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import EXPLAINED, explanation
 from workbench.screens.panel.file import document, script, to_file
 from workbench.screens.panel.listing import FIRST, Listing, static_table
-from workbench.screens.panel.lists import LINKED
 from workbench.screens.panel.overview import (
     TILES,
     Filters,
@@ -260,10 +259,9 @@ class Panel(Displayed):
         for part in ("attention", "charts", "tiles"):
             overview |= self._on_overview({"part": part})
         del overview["filters"]
-        read = [listing for listing in self.lists.values() if listing.is_read]
         return document(
             f"Workbench: {info['tenant'] or info['host']}",
-            read,
+            self._read(),
             overview=overview,
             about=about,
             every=every,
@@ -275,13 +273,16 @@ class Panel(Displayed):
     def html(self) -> str:
         """Return the lists that were read, as static HTML."""
         parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
-        read = (listing for listing in self.lists.values() if listing.is_read and listing.data.ids)
-        parts += [static_table(listing, _STATIC_ROWS) for listing in read]
+        parts += [static_table(listing, _STATIC_ROWS) for listing in self._read() if len(listing)]
         return f'<div class="wb-read">{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
-        read = ", ".join(f"{name} {len(listing.data.ids):,}" for name, listing in self.lists.items() if listing.is_read)
+        read = ", ".join(f"{listing.name} {len(listing):,}" for listing in self._read())
         return f"<panel on {self._api.environment}: {read or 'nothing read yet'}>"
+
+    def _read(self) -> list[Listing]:
+        """Return the lists that were read."""
+        return [listing for listing in self.lists.values() if listing.is_read]
 
     # messages of the page
 
@@ -389,13 +390,11 @@ class Panel(Displayed):
         for offer, _ in self._offered():
             asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in offer.asks.items()]
             actions.append({"do": offer.do, "label": offer.label, "control": offer.control, "asks": asks})
-        links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
         return {
             "list": name,
             "id": key,
             "fields": details.fields(thing),
             "actions": actions,
-            "links": links,
             "private": bool(private(thing)),
             "states": details.states(name, listing.data.facts(number)),
             "explained": EXPLAINED.get(name, []),

@@ -20,7 +20,11 @@ class File {
     queueMicrotask(() => this.heard({ answer: asked.ask, ...answer }));
   }
 
-  start() { return { environment: "", host: "", key: "", tenant: null, static: "none", files: { csv: "CSV" }, id: null, as_of: true, ...this.data.info }; }
+  start() {
+    const lists = [...(this.data.overview ? [{ name: "overview", label: "Overview" }] : []), ...this.data.lists.map(({ name, label }) => ({ name, label }))];
+    return { environment: "", host: "", key: "", tenant: null, static: "none", files: { csv: "CSV" }, id: null, as_of: true, lists, list: lists[0].name, ...this.data.info };
+  }
+
   overview({ part }) { return part === "tiles" ? { tiles: this.data.overview.tiles } : { [part]: this.data.overview[part] }; }
   rows({ list }) { return { held: this.lists.get(list) }; }
   close_form() { return {}; }
@@ -28,8 +32,7 @@ class File {
   details({ list: name, id }) {
     const list = this.lists.get(name);
     if (list.row(id) === undefined) throw new Error(`${list.label} has no ${id}`);
-    const links = Object.entries(this.data.linked[name] || {}).filter(([to]) => this.lists.has(to));
-    return { list: name, id, actions: [], links: links.map(([to, column]) => ({ list: to, filter: `${column}=${id}` })) };
+    return { list: name, id, actions: [] };
   }
 
   find({ id, to }) {

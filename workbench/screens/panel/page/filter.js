@@ -13,4 +13,13 @@ function parsed(text) {
 const terms = (text) => text.match(TERM) || [];
 const compares = (term) => parsed(term)[0]?.column;
 
-export { COMPARE, compares, parsed, terms };
+/** The linked lists of each kind of record, with the column that holds its id. */
+const LINKED = {
+  companies: { users: "company_id" }, users: { cards: "user_id", transactions: "user_id", "payment accounts": "user_id" },
+  cards: { transactions: "card_id" }, transactions: { disputes: "transaction_id", events: "about" }, events: { deliveries: "event_id" },
+};
+
+/** The lists with the records that are linked to a record, each with the filter that shows them. */
+const links = (name, id) => Object.entries(LINKED[name] || {}).map(([list, column]) => ({ list, filter: `${column}=${id}` }));
+
+export { COMPARE, compares, links, parsed, terms };

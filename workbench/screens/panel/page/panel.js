@@ -4,7 +4,7 @@ import { keepFocus, usable } from "../../forms/focus.js";
 import { button, div, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
 import { drawFields, drawSections } from "./details.js";
 import { List } from "./engine.js";
-import { terms } from "./filter.js";
+import { links, terms } from "./filter.js";
 import { makeOverview } from "./overview.js";
 import { PLAIN, drawCell, makeTable, zone } from "./table.js";
 
@@ -268,7 +268,7 @@ function render({ model, el }) {
     drawer.hidden = false;
     const lost = drawer.contains(document.activeElement) && !kept_?.contains(document.activeElement); // the element with the focus is replaced
     const heading = facts.find((one) => one.kind === "text")?.value || id;
-    show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), drawSections(answer, label));
+    show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), drawSections({ ...answer, links: links(name, id).filter(({ list: to }) => label(to)) }, label));
     for (const one of drawer.querySelectorAll("time")) show(one, drawCell(host, one.dateTime, { kind: "time" }));
     if (answer.private) unmasked(answer);
     if (!keepForm) { drawer.scrollTop = 0; drawer.scrollIntoView({ block: "nearest" }); }
