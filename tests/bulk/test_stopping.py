@@ -19,7 +19,7 @@ from workbench.runs.sequences import Sequence, Stepper, param, run_many, step
 from workbench.runs.sequences.sequence import Parameter
 from workbench.sandbox import Sandbox
 
-pytestmark = pytest.mark.slow  # each test stops a run while the run waits
+pytestmark = pytest.mark.slow  # each test interrupts a run or a stepper, and several wait for calls in flight
 
 BASE = Sandbox(seed=3)
 CARD = BASE.guide()["cards"]["active"][0]

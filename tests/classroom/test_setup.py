@@ -177,7 +177,7 @@ def test_a_laptop_installs_from_a_class(
     index.mkdir()
     for name in {"pip", "h11", *(environments.closure() if wheel is environments.wheel else ())}:
         environments.repack(name, index)
-    here = {**SYSTEMS[SYSTEM], "tags": list(platform_tags())}  # the chosen wheels may run only on this machine
+    here = {**SYSTEMS[SYSTEM], "tags": list(platform_tags())}  # the installed wheels can be platform-specific
     monkeypatch.setattr(wheel_house, "SYSTEMS", {**SYSTEMS, SYSTEM: here})
     monkeypatch.setattr(wheel_house, "_build", wheel)
     monkeypatch.setenv("PIP_NO_INDEX", "1")

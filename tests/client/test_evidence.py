@@ -407,11 +407,11 @@ def test_an_accepted_call_is_done_and_a_refused_one_has_no_evidence() -> None:
     (entry,) = api.journal
     assert api.journal.evidence(entry.id).outcome == "done"
     assert api.journal.resolve(entry.id, "done") == entry
-    with pytest.raises(wb.errors.UsageError, match="is not unknown but done"):
+    with pytest.raises(wb.errors.UsageError, match="is done; only an unknown"):
         api.journal.resolve(entry.id, "not_sent")
     with pytest.raises(wb.ApiError):
         api.simulate_refund(transaction_id="3f2a0b1c-0000-4000-8000-000000000000", amount=wb.FULL)
-    with pytest.raises(wb.errors.UsageError, match="is not unknown but refused"):
+    with pytest.raises(wb.errors.UsageError, match="is refused; evidence exists"):
         api.journal.evidence(api.journal.list()[-1].id)
 
 

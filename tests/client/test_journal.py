@@ -147,7 +147,7 @@ def test_only_unknown_ends_are_resolved(make: Callable[[], Journal]) -> None:
     attempt = _unknown(client)
     client.simulate_authorization(**PURCHASE)
     done = journal.list(outcome="done")[0].id
-    with pytest.raises(UsageError, match="is not unknown"):
+    with pytest.raises(UsageError, match="only an unknown outcome can be resolved"):
         journal.resolve(done, "not_sent")
     with pytest.raises(UsageError, match="resolved as"):
         journal.resolve(attempt, "refused")  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import pytest
 import workbench as wb
 from workbench.base.errors import UsageError
 from workbench.base.system import toml
+from workbench.course import learner
 from workbench.course.task_files import TASKS, VERBS, Expectation, Task, read_file, read_task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
@@ -19,6 +20,7 @@ GOOD, QUIZ = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(learner, "_tasks", dict(TASKS))  # other tests do not see the tasks that these add
     return tmp_path
 
 

@@ -17,14 +17,14 @@ class Display(Shown):
     """A sheet that is displayed as plain text and as HTML.
 
     Args:
-        sheet: The sheet.
+        sheet: The sheet or grid to display.
     """
 
     def __init__(self, sheet: Sheet | Grid) -> None:
         self._sheet = sheet
 
     def sheet(self) -> Sheet | Grid:
-        """Return the sheet."""
+        """Return the displayed sheet or grid."""
         return self._sheet
 
     __repr__ = Shown.__str__

@@ -120,7 +120,7 @@ class _Judgment:
                 return same(value, record.get(other))
             case "change":
                 before = self._seen.state["contracts"].get(record["id"], {}).get(path, 0)
-                return same(value, Decimal(before) + other)
+                return same(value, Decimal(before) + Decimal(str(other)))
             case _:  # "of" maps record ids to values
                 return same(value, dict(other).get(record["id"]))
 

@@ -23,7 +23,7 @@ from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.screens import PANES
 from workbench.service.rendering.show import mapping_grid
-from workbench.service.rendering.text import Cell, Row, Sheet, label
+from workbench.service.rendering.text import Cell, Row, Sheet
 
 _tasks = dict(TASKS)
 _bound: dict[str, "weakref.ref[Any]"] = {}
@@ -47,15 +47,14 @@ class TaskShown(Display):
         self.questions: Mapping[str, str] = task["questions"]
         words = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
         words += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
-        values = {name: visible(str(value), 2_000) for name, value in self.facts.items()}
-        rows = tuple(Row(label(name), Cell((value,))) for name, value in values.items())
+        rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
         if task["kind"] == "quiz":
             words.append(f"Answer with {task['allowed']}.")
             notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         else:
             words += [f"Answer {name}: {that}." for name, that in self.questions.items()]
         if rows:
-            notes = (f'In code: wb.course.task("{task["name"]}").facts has {", ".join(values)}.', *notes)
+            notes = (f'In code: facts = wb.course.task("{task["name"]}").facts', *notes)
         super().__init__(Sheet(title=task["heading"], words=tuple(words), rows=rows, notes=notes))
 
     def _ipython_display_(self) -> None:

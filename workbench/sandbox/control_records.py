@@ -315,7 +315,7 @@ def private_members() -> Mapping[str, About]:
 def _masked(raw: object, name: str = "") -> Any:
     if isinstance(raw, Mapping):
         shown = {inner: _masked(value, inner) for inner, value in raw.items()}
-        # An amount with its sender's name proves who owns an account. Other amounts are public.
+        # The amount of a micro-deposit proves who owns the account. Only deposits have `originator_name`.
         if "originator_name" in raw:
             return {**shown, "amount": DOTS}
         return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens a person's application

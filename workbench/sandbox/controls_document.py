@@ -59,7 +59,11 @@ def _operation(row: Control) -> Schema:
 
 
 def _reading(name: str, summary: str, failures: tuple[int, ...], *, needs_key: bool = False) -> Schema:
-    """Return an operation without arguments. Only other machines need a key for the guide."""
+    """Return the description of a read without arguments.
+
+    Args:
+        needs_key: Whether to list an optional API key. Only requests from other machines need it.
+    """
     keys: list[Schema] = [{"ApiKey": []}, {}] if needs_key else []
     responses = _responses(failures)
     return {"operationId": name, "tags": ["controls"], "summary": summary, "security": keys, "responses": responses}

@@ -79,7 +79,7 @@ class CastCard:
 
 @record
 class CastContract:
-    """A contract of a listed user."""
+    """A collateral contract of a user in the program file."""
 
     chain_id: int = about("Chain", Rule(minimum=1, maximum=10**12))
     version: int = about("Contract version", Rule(minimum=1, maximum=2), default=2)

@@ -42,8 +42,8 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
     """Return the command-line application. Commands are imported when they are first used.
 
     Args:
-        noun: Load only the commands of this noun. By default, the commands of all nouns are loaded, as completion
-            needs.
+        noun: Load only the commands of this noun. By default, the commands of all nouns are loaded, which
+            shell completion requires.
         described: Whether to import the commands now, for their help lines.
     """
     from pkgutil import resolve_name

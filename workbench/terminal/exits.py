@@ -161,7 +161,7 @@ def exit_code(error: BaseException) -> int:
         errors.UnusableFile,
     )
     codes: tuple[tuple[Any, int], ...] = (
-        ((ValueError, errors.MissingExtra), WRONG_INPUT),  # InvalidRequest, InvalidProfile, InvalidSequence
+        ((ValueError, errors.MissingExtra), WRONG_INPUT),  # including UsageError and InvalidRequest
         (errors.UnexpectedAnswer, PARTLY),  # the call was done, but its response cannot be read
         (errors.OutcomeUnknown, UNKNOWN),
         (not_sent, NOT_SENT),

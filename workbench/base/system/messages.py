@@ -65,10 +65,10 @@ class Request:
 
 @attrs.frozen
 class Response:
-    """A response and how it is sent. `file` is sent in parts, in place of `body`.
+    """A response and how it is sent. If `file` is set, it is sent in chunks instead of `body`.
 
     `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
-    `seconds`), or one of `BROKEN`. Otherwise `seconds` delays the response.
+    `seconds`), or one of `BROKEN`. With every manner except "slow_body", `seconds` is a delay before the response.
     """
 
     status: int

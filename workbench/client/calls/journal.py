@@ -483,7 +483,10 @@ class Journal:
         if entry.outcome is Outcome.DONE is said:
             return entry
         if entry.outcome is not Outcome.UNKNOWN:
-            raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
+            raise UsageError(
+                f"the outcome of entry {attempt} is {entry.outcome.shown}; only an unknown outcome can be resolved",
+                of="journal.resolve",
+            )
         if entry.resolution is not None:
             self._recorder.note("resolved again", f"{attempt} was {entry.resolution}")
         self._recorder.resolve(attempt, said, note, _person())
@@ -502,7 +505,10 @@ class Journal:
         entry, recorder = self[attempt], self._recorder
         if not entry.is_unknown:
             now = f"was resolved as {entry.resolution}" if entry.resolution else f"is {entry.outcome.shown}"
-            raise UsageError(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
+            raise UsageError(
+                f"the outcome of entry {attempt} {now}; only a call with an unknown outcome can be sent again",
+                of="journal.resend",
+            )
         key = entry.idempotency_key
         if accept_double is not True and (key is None or not recorder.keys_honored()):
             why = "the call has no idempotency key"
@@ -527,7 +533,10 @@ class Journal:
         if entry.outcome is Outcome.DONE:
             return Evidence(attempt=entry.id, verdict=Verdict.DONE, reason="the service accepted this call")
         if entry.outcome is not Outcome.UNKNOWN:
-            raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.evidence")
+            raise UsageError(
+                f"the outcome of entry {attempt} is {entry.outcome.shown}; evidence exists only for unknown outcomes",
+                of="journal.evidence",
+            )
         return next(self.evidence_of([entry]))
 
     def evidence_of(self, entries: Iterable[JournalEntry]) -> Iterator[Evidence]:

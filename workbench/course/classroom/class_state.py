@@ -108,6 +108,7 @@ class ClassState:
 
     def store_work(self, sandboxes: LearnerSandboxes) -> None:
         """Store what a restarted server needs to know of a learner's work, in addition to attempts and results."""
+        sandboxes.stored = sandboxes.used
         self.results.set(f"work\n{sandboxes.learner.name}", sandboxes.work)
 
     def _make_app(self, learner: Learner, address: str, file: str) -> App:

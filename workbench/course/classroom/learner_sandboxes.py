@@ -54,6 +54,7 @@ class LearnerSandboxes:
         active: Seconds that the learner worked, without long pauses.
         begun: Number and time of the last start of each notebook and drill, by name.
         used: Time of the learner's last request; 0 before the learner joins.
+        stored: Time of the request after which the work was stored; 0 before.
         current: The place that the learner used last.
         traffic: Drills with live traffic, by place.
         notes_shown: Number of notes that the learner has been shown.
@@ -70,6 +71,7 @@ class LearnerSandboxes:
         self._folder = folder
         self.begun: dict[str, tuple[int, float]] = dict(work[0]) if work else {}
         self.active, self.used = map(float, work[1:] or (0, 0))
+        self.stored = 0.0
         self.current = ""
         self.traffic: dict[str, str] = {}
         self.notes_shown = 0

@@ -54,6 +54,7 @@ _JSON = {"content-type": "application/json"}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
 _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
 _BEGIN = "begin"
+_STORE_SECONDS = 20  # maximum seconds of a learner's work that a killed server loses
 _UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
 """Errors raised for a body with unexpected content."""
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
@@ -157,9 +158,8 @@ class ClassServer(ClassState):
         place = address.removesuffix(PRODUCTION)
         if again := sandboxes.replaced(place):
             return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
-        is_first = not sandboxes.used
         sandboxes.use(place, count=not self._paused)
-        if is_first:
+        if sandboxes.used > sandboxes.stored + _STORE_SECONDS:
             await asyncio.to_thread(self.store_work, sandboxes)
         writes = request.method != "GET" and not _only_reads(path)
         if writes and self.disk_full:

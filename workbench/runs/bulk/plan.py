@@ -137,7 +137,7 @@ def take_keys(
     """Return the key of each row. A key column that is not a request member is removed from the rows.
 
     Args:
-        is_required: Whether a row must have the column.
+        is_required: Whether to raise an error if no row has a key.
     """
     if key is None:
         return []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _MODULES = ("elements", "filter", "engine", "table", "overview", "details", "panel")
-_STATIC, _STATIC_OF_MANY = 200, 30  # rows on a page without JavaScript if it has one list, and if it has several
+_STATIC, _STATIC_OF_MANY = 200, 30  # rows per list without JavaScript, for one list and for several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 

@@ -122,7 +122,9 @@ class Spend(Answer):
     user_email: str | None = about("Cardholder's email address", EMAIL, default=None, privacy=PERSONAL)
     status: str | None = about("pending, reversed, declined or completed", default=None)
     declined_reason: str | None = about("Reason for the decline, as text", default=None)
-    completion_reason: str | None = about("Reason for the completion; from version 1.1.0", default=None)
+    completion_reason: str | None = about(
+        "Reason for the completion; only in events of version 1.1.0 or later", default=None
+    )
     authorized_at: datetime | None = about("Time of the merchant's request", MOMENT, default=None)
     posted_at: datetime | None = about("Time of posting; missing until the transaction is posted", MOMENT, default=None)
 
