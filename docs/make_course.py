@@ -235,8 +235,8 @@ PICTURES: Mapping[str, Picture] = {
             "minted": (2, 0, "Points minted", "can be redeemed", "good"),
             "redeemed": (3, 0, "Points redeemed", "a reward", ""),
             "page1": (0, 1, "Page: offset 0", "items 1 to 100", "ours"),
-            "page2": (1, 1, "Page: offset 95", "overlaps by five", "ours"),
-            "page3": (2, 1, "Page: offset 190", "…", "ours"),
+            "page2": (1, 1, "Page: offset 99", "overlaps by one", "ours"),
+            "page3": (2, 1, "Page: offset 198", "…", "ours"),
             "end": (3, 1, "Offset 10,000", "no page beyond", "bad"),
         },
         (
