@@ -16,7 +16,7 @@ of an event, and `wb.events.sample("user.updated")` creates an example. [Webhook
 
 Items marked **assumed** are not in the interface document.
 
-## Signatures, and a change of the key
+## Signatures and key rotation
 
 | Header | Content |
 |---|---|
@@ -85,7 +85,7 @@ def wire_leaves(cls: type[object]) -> Iterator[tuple[str, Member]]:
 def page() -> str:
     """Return the page."""
     lines = [INTRODUCTION.rstrip("\n")]
-    order = [(what, ", then ".join(f"`{one}`" for one in events) or "nothing") for what, events in ORDER.items()]
+    order = [(what, ", then ".join(f"`{one}`" for one in events) or "no event") for what, events in ORDER.items()]
     lines += table(("What happens", "Events"), order)
     lines += ["All events have the same [envelope](interface.md#common-envelope).\n"]
     seen: set[type[object]] = set()

@@ -118,7 +118,7 @@ MISTAKES = {
     "native units": (lambda: wb.withdrawals.native_units(2.5), "must be a whole number"),
     "typed data": (lambda: chains.digest({}), "typed data needs types"),
     "a task": (lambda: wb.course.task("fraud", wb.connect()), "must be one of"),
-    "a client": (lambda: wb.browse(3), "takes a Client or a session"),
+    "a client": (lambda: wb.browse(3), "takes a Client or a Session, not int"),
 }  # fmt: skip
 
 

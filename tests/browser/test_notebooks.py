@@ -1,5 +1,6 @@
 """The course in a real browser: JupyterLab runs it by menu."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -23,8 +24,9 @@ def run(page: Page, lab: Server, name: str) -> None:
 
 
 def output(page: Page, text: str) -> None:
-    """Expect a text in an output."""
-    expect(page.locator(".jp-OutputArea-output", has_text=text).first).to_be_visible(timeout=SLOW)
+    """Expect a text in an output, with its capital letters."""
+    outputs = page.locator(".jp-OutputArea-output", has_text=re.compile(re.escape(text)))
+    expect(outputs.first).to_be_visible(timeout=SLOW)
 
 
 def test_start_here(lab: Server, page: Page) -> None:

@@ -23,8 +23,8 @@ KINDS = (
 _FOLLOWS = {"card": ("available", "held", "posted", "refunded"), "user": ("rewards", "updated_at")}
 """Members that follow from other records."""
 _NUMBERS = re.compile(r"nonce|tokens\.[0-9]+\.balance")
-"""Members of contracts in a mark, from which a task can expect a difference. Marks are stored in plain files, so they hold no
-other members.
+"""Members of contracts in a mark, from which a task can expect a difference. A plain file stores the mark, so the mark
+holds no other members.
 """
 Facts = dict[str, Any]
 Record = Mapping[str, Any]

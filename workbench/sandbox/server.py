@@ -182,7 +182,7 @@ class App:
         behind a proxy.
         """
         server = self._prefix(request) + table.PREFIX
-        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers require a URL with a scheme
+        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some validators require a scheme
         linked = {"description": "Controls of this sandbox", "url": controls}
         described = {**self._document, "servers": [{"url": server}], "externalDocs": linked}
         return json.dumps(described).encode()  # ASCII only, since YAML parsers refuse some control characters

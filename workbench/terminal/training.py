@@ -172,7 +172,7 @@ def leave() -> None:
 def _results(folder: Path) -> Iterator["classroom.Results"]:
     """Yield the results of the class in a folder."""
     if not (folder / "class.db").is_file():
-        raise usage_error(f"--folder: {visible(str(folder), 200)} holds no class.")
+        raise usage_error(f"--folder: {visible(str(folder), 200)} does not contain a class.")
     with closing(classroom.Results(folder / "class.db")) as results:
         yield results
 

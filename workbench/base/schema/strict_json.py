@@ -158,7 +158,7 @@ def _number(value: object) -> Any:
         raise ValueError("a decimal with more digits than a JSON number preserves")
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    raise TypeError(f"{type(value).__name__} is not JSON serializable")
 
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number).encode

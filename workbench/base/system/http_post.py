@@ -196,7 +196,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
     Args:
         seconds: Total time for connection, request and response.
     """
-    import http.client  # both load TLS, which most sandboxes never need
+    import http.client  # imported late, since both load TLS, which few sandboxes need
     import ssl
 
     until = monotonic() + seconds

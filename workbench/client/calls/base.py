@@ -221,7 +221,7 @@ class BaseClient(Operations, ABC):
 
     @property
     def armed(self) -> Arming | None:
-        """Current permission of `arm` with its expiry, or None if nothing is armed."""
+        """Current permission granted by `arm()`, with its expiry, or None if nothing is armed."""
         return self._context.armed
 
     @property

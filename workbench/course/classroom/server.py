@@ -180,8 +180,9 @@ class ClassServer(ClassState):
         """Count a wrong code, and return the refusal."""
         wrong = self.wrong_codes()
         wrong[peer] += 1
-        many = wrong[peer] > MAX_WRONG_CODES
-        return refused(429, "Too many wrong codes from your address") if many else refused(404, membership.NO_LEARNER)
+        if wrong[peer] > MAX_WRONG_CODES:
+            return refused(429, "Too many wrong codes from your address; try again in a minute")
+        return refused(404, membership.NO_LEARNER)
 
     def _widen(self) -> None:
         """Provide the event loop with enough threads for all learners. Threads start when they are needed."""
@@ -200,7 +201,9 @@ class ClassServer(ClassState):
             notes = self.results.notes(name)
             return _answer({"learner": name, "locked": self.locked, "notes": notes, "results": results})
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
-            return refused(429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute")
+            return refused(
+                429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute; try again in a minute"
+            )
         sandboxes.entries.append(now)
         return _performed(lambda content: self._enter(sandboxes, place, content), request)
 

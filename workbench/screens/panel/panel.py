@@ -159,7 +159,7 @@ class Panel(Displayed):
     def __init__(self, api: Any, tiles: Sequence[Any] = tuple(TILES)) -> None:
         refuse_async(api, "browse")
         if not isinstance(api, BaseClient):
-            raise UsageError("browse() takes a Client or a session", of="browse")
+            raise UsageError(f"browse() takes a Client or a Session, not {type(api).__name__}", of="browse")
         self._api: Any = api
         self.tiles = check_tiles(tiles)
         """The figures of the overview."""

@@ -23,8 +23,8 @@ __all__ = [
 ]
 """Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
-KINDS = Reason("the kinds of transaction events are not shown", WIDELY, "event")
-CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY, "event")
+KINDS = Reason("the interface document does not show the kinds of transaction events", WIDELY, "event")
+CARD_FIELDS = Reason("the interface document does not show the fields of the card record", WIDELY, "event")
 MINIMUM_DEPOSIT = Decimal("2.00")
 """Minimum deposit in USD. A smaller deposit is not processed and sends `microDeposit.received`. Source: Limits."""
 
@@ -98,7 +98,7 @@ class Spend(Answer):
         default=None,
     )
     previously_authorized_amount: int | None = about(
-        "Amount that was authorized before this request; only in transaction.requested, and not always",
+        "Amount that was authorized before this request, if any; only in transaction.requested",
         unit="cents",
         default=None,
     )
@@ -307,7 +307,7 @@ _APPLICATION_WORDS = {
     "needsInformation": "the applicant has to provide more information",
     "needsVerification": "the applicant has to verify their identity",
     "manualReview": "a person reviews the application",
-    "tosNotAccepted": "identity verified; the program's terms are still to be accepted, at the completion link",
+    "tosNotAccepted": "identity verified; the applicant has to accept the program's terms at the completion link",
     "approved": "accepted; cards can be used",
     "exempt": "exempted from standard compliance processing",
     "denied": "rejected; applicationReason has the labels",

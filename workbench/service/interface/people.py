@@ -60,7 +60,7 @@ class Address(Answer):
 class LinkParams(Answer):
     """Parameters of a link. Source: Resources, "User"; Events, "user.updated"."""
 
-    user_id: str | None = about("User the link is for", ID, default=None)
+    user_id: str | None = about("User to whom the link belongs", ID, default=None)
     signature: str | None = about("Signature of the link", default=None, privacy=SECRET)
 
 
