@@ -18,8 +18,7 @@ AT_ONCE = {
     "analysis/reports/closing.py write": "new_folder",
     "analysis/tables/to_file.py to_file": "write_files",
     "course/classroom/wheel_house.py prepare": "new_folder",
-    "testing/corpus.py add": "write_files",
-    "testing/corpus.py _shapes": "write_files; the settings are written alone, since people edit them",
+    "testing/corpus.py add": "write_files, first the key of a new corpus",
 }
 """Functions that write several files, with the mechanism by which these appear together."""
 APART = {

@@ -28,7 +28,7 @@ def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
     page = desk.show(START, PURCHASE)
     card = page.locator(".wb-form .wb-card-id")
     offered = card.locator("datalist option").evaluate_all("found => found.map(one => one.value)")
-    words = next(one for one in offered if ", active" in one)
+    words = next(one for one in offered if "✓ active" in one)
     card.locator("input").fill(words)
     expect(card.locator(".wb-ok")).to_contain_text("-")
     amount = page.locator(".wb-form .wb-amount")

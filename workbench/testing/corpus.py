@@ -132,7 +132,6 @@ class Corpus:
             self.folder / f"{given.name}.ndjson": lambda file, given=given: file.writelines(lines(given))
             for given in given_files(paths, names or {}, "Corpus.add")
         }
-        files[self.folder / ".gitignore"] = f"{_KEY}\n".encode()
         if not (self.folder / _ABOUT).exists():
             files[self.folder / _ABOUT] = _HEAD.encode()
 
@@ -140,8 +139,12 @@ class Corpus:
             ids = {new: old for old, new in shapes.ids.items()}
             file.write(orjson.dumps({**private, "ids": {**private["ids"], **ids}}))
 
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_files({**files, self.folder / _KEY: write_key}, private={self.folder / _KEY})
+        key = self.folder / _KEY
+        if not key.exists():  # without the key, nobody could resolve the ids of traffic that is written first
+            self.folder.mkdir(parents=True, exist_ok=True)
+            ignored = {self.folder / ".gitignore": f"{_KEY}\n".encode()}
+            write_files({**ignored, key: orjson.dumps(private)}, private={key})
+        write_files({**files, key: write_key}, private={key})
         return reading
 
     def _private(self) -> dict[str, Any]:

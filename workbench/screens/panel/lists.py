@@ -381,7 +381,9 @@ def rewards(api: Any, users: Iterable[str]) -> Rows:
     from workbench.analysis.rewards.reading import fetch
 
     rows = rows_of_frame(fetch(api, list(users), progress=False).frame())
-    columns = tuple(attrs.evolve(each, to="users") if each.name == "user_id" else each for each in rows.columns)
+    several = len({*rows.column("user_id")}) > 1
+    shown = {"type": {"kind": "status"}, "user_id": {"kind": "id" if several else "hidden", "to": "users"}}
+    columns = tuple(attrs.evolve(each, **shown.get(each.name, {})) for each in rows.columns)
     return attrs.evolve(rows, columns=columns, ids=[key or "" for key in rows.column("id")], names=names(api))
 
 
