@@ -74,7 +74,7 @@ class MicroDepositReceived(Answer):
         privacy=SECRET,
     )
     currency: str | None = about("Always usd", default=None, needed=True)
-    rail: MicroDepositRail | str | None = about("ach or wire", default=None, needed=True)
+    rail: MicroDepositRail | str | None = about("Payment rail of the deposit", default=None, needed=True)
     description: str | None = about("Bank memo; ACCTVERIFY for trial deposits", default=None, privacy=SECRET)
     originator_name: str | None = about("Sender of the deposit", default=None, format="name", privacy=PERSONAL)
     reference_id: str | None = about("ACH trace number, or IMAD for a wire", default=None)
@@ -146,7 +146,7 @@ class CardLimit(Answer):
 
     assumed: ClassVar = CARD_FIELDS
 
-    amount: int | None = about("Limit", unit="cents", default=None)
+    amount: int | None = about("Spending limit", unit="cents", default=None)
     frequency: str | None = about("Period of the limit", default=None)
 
 
