@@ -437,7 +437,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         client = {"timeout": profile.timeout, "limits": profile.limits, **client, "wire_names": names}
         return _embedded(client, embedded) | {"name": profile.name}
     if profile.environment == "production" and (reason := refusal(effect=False, production=True)):
-        raise InvalidProfile(f"{reason}: profiles for production are not used")
+        raise InvalidProfile(f"{reason}: production profiles are disabled")
     if "tenant" in client:
         embedded["tenant"] = client["tenant"]
     _refuse(embedded, f"profile {where!r}")

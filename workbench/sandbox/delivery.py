@@ -264,7 +264,7 @@ class WebhookDispatcher:
                 self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})
 
     def enqueue(self, row: Record, delivery: Record) -> None:
-        """Store a delivery to an endpoint. It is sent when it is due, unless it is delivered or failed."""
+        """Store a delivery to an endpoint. It is sent when it is due, if its state is "waiting"."""
         sequence = delivery["sequence"]
         self._leave(row["id"], self._delivery(row["id"], sequence))
         self._store.put(f"delivery/{row['id']}", str(sequence), delivery)

@@ -219,7 +219,7 @@ class _Explorer:
         )
 
     def _shrunk(self, found: Universe) -> Universe:
-        """Return a smallest universe in which the same invariant does not hold: no decision can be omitted."""
+        """Return the universe without the decisions that the failure does not need, as found in `_SHRINK_SECONDS`."""
         ends, size = monotonic() + _SHRINK_SECONDS, len(found.decisions.taken)
         while size and monotonic() < ends:
             for fixed in _simpler(found.decisions.taken, size):

@@ -40,7 +40,7 @@ class _Seeds(Seeds):
         object.__setattr__(self, "wanted", {})
 
     def uuid(self, label: str) -> str:
-        """Return the recorded id for a kind once; afterwards return a seeded id."""
+        """Return the recorded id of a kind for its first record, and seeded ids afterwards."""
         return self.wanted.pop(label.partition(":")[0], None) or super().uuid(label)
 
 

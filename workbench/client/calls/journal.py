@@ -263,7 +263,9 @@ class Recorder:
         """
         (entry,) = self.entries("id = ?", (attempt,))
         if not _is_same(entry, operation, shown, digest):
-            raise UsageError(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
+            raise UsageError(
+                f"the request differs from the request of entry {attempt}: {entry.what}", of="journal.resend"
+            )
 
     def idempotency_key(self, attempt: str) -> str | None:
         """Return the idempotency key that an attempt was sent with."""

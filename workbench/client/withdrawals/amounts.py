@@ -26,7 +26,7 @@ _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
 _UNITS = re.compile(r"[1-9][0-9]{0,77}")
 _BALANCE = re.compile(r"[0-9]{1,90}(?:\.[0-9]{1,90})?")
 _MAX_DECIMALS = 36
-_MAX_DIGITS = 400  # no balance or amount has as many digits
+_MAX_DIGITS = 400  # more than any balance or amount has
 
 
 @attrs.frozen

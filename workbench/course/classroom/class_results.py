@@ -72,7 +72,7 @@ def _check_names(names: Sequence[str]) -> None:
     for number, name in enumerate(names, 1):
         shown = f"learners: name {number}, {visible(name, 40)!r}"
         if name in names[: number - 1]:
-            raise UsageError(f"{shown}, occurs twice; add what tells them apart", of="class")
+            raise UsageError(f"{shown}, occurs twice; add an initial or a number to one of them", of="class")
         if not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
             raise UsageError(f"{shown}: 1 to {MAX_NAME} printable characters", of="class")
 
