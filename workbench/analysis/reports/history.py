@@ -225,7 +225,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         places, codes = np.tile(np.arange(count), stages), np.repeat(np.arange(stages), count)
         values = pd.DataFrame({"amount_cents": np.concatenate(amounts), "is_in": np.concatenate(is_in)})
         values["currency"] = table["currency"].array.take(places)
-        values["stage"] = pd.Categorical.from_codes(codes, categories=[*_STAGES])
+        values["stage"] = pd.Categorical.from_codes(codes, categories=pd.Index(_STAGES))
         values["is_in"] = values["is_in"].astype("int64")
         keys = {"stage": values["stage"], **self._keys(values, (), None, _FUNNEL, "history.funnel")}
         rows = Rows(values, keys, table, places)
