@@ -219,7 +219,7 @@ def test_resend_takes_the_same_request_only(make: Callable[[], Journal]) -> None
         takes(transaction_id=TRANSACTION, amount=2501),
         OPERATIONS["simulate_reversal"].request(transaction_id=TRANSACTION, new_amount=FULL),
     ):
-        with pytest.raises(UsageError, match="another"):
+        with pytest.raises(UsageError, match="differs from the request"):
             journal.resend(attempt, other, accept_double=True)
 
     assert service.count == 1
