@@ -11,6 +11,7 @@ import httpx
 import pandas as pd
 import pytest
 
+from tests.each import each
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, UsageError, WrongEnvironment
 from workbench.base.schema.rules import FULL
@@ -573,3 +574,18 @@ def test_no_frame_holds_refused_rows(sandbox: Sandbox, tmp_path: Path, how: str)
 
     assert [frame.name for frame in ours if "planted-canary" in str(frame.locals)] == []
     assert "planted-canary" not in str(caught.value)
+
+
+@each(
+    "options", [{"workers": n} for n in (0, -1, 65, True, 2.0, "2", None)] + [{"on_unknown": "skip"}, {"on_unknown": 1}]
+)
+def test_options_outside_their_range_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
+    """A run whose options are out of range names the option, sends nothing and writes no file."""
+    requests: list[int] = []
+    api = api_of(Sandbox(seed=7), before=requests.append)
+
+    with pytest.raises(UsageError, match=next(iter(options))):
+        run(api.create_user_application, [PERSON], path=tmp_path / "run.db", progress=False, **options)
+
+    assert not requests
+    assert not list(tmp_path.iterdir())
