@@ -57,7 +57,8 @@ def python_texts(path: Path) -> Iterator[tuple[str, str]]:
 def paragraphs(text: str) -> Iterator[str]:
     """Yield the paragraphs and rows of a page, without its code."""
     for part in re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).split("\n\n"):
-        yield from part.splitlines() if part.lstrip().startswith(("|", "-")) else [part]
+        items = re.sub(r"\n +(?!-)", " ", part)  # a list item can continue on indented lines
+        yield from items.splitlines() if part.lstrip().startswith(("|", "-")) else [part]
 
 
 def texts() -> dict[str, list[tuple[str, str]]]:
