@@ -11,21 +11,20 @@ from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Beha
 
 PAGE = Path(__file__).parent / "assumptions.md"
 MEANINGS = {
-    Confidence.WIDELY: "several independent public clients of this interface agree",
+    Confidence.WIDELY: "several independent public clients agree",
     Confidence.LIVE: "somebody reported it after calling a live service",
     Confidence.ONCE: "one public source has it",
     Confidence.UNCONFIRMED: "chosen by the workbench, without a source",
 }
 INTRODUCTION = """# Assumptions
 
-The interface document does not state everything: some names, required members, error bodies, events, and much of the service's behavior
-are missing. This page, `wb.assumptions()` and `workbench docs assumptions` list what the workbench assumes instead. Forms and tables mark
+The interface document omits some names, required members, error bodies and events, and much of the service's behavior. This page, `wb.assumptions()` and `workbench docs assumptions` list what the workbench assumes instead. Forms and tables mark
 an assumption with `~`, and `/openapi.json` with `x-assumed`. The header `workbench-assumed` of a sandbox's answer names the assumptions that
 the answer depends on. [The interface page](interface.md) has the assumptions about members of records and about errors.
 """
 SETTINGS = """
 The sandbox has two presets. `documented` follows the document literally; `observed` follows the behavior of live services:
-`wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption is listed with its default, its confidence and its reason.
+`wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value.
 """
 
 

@@ -1,1 +1,1 @@
-"""Declaration of the service as data, read by all other packages."""
+"""The service's interface, declared as data: operations, records, events, errors and assumptions."""

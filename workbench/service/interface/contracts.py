@@ -130,7 +130,7 @@ class Signature(Answer):
         default=None,
         privacy=SECRET,
         assumed=Reason(
-            "its encoding is not shown: 0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar)",
+            "0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar); the document shows no encoding",
             WIDELY,
             "meaning",
         ),
@@ -139,7 +139,7 @@ class Signature(Answer):
         "The salt of the signed message",
         default=None,
         privacy=SECRET,
-        assumed=Reason("its encoding is not shown: base64 of 32 bytes", WIDELY, "meaning"),
+        assumed=Reason("base64 of 32 bytes; the document shows no encoding", WIDELY, "meaning"),
     )
 
 

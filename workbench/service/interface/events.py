@@ -23,8 +23,8 @@ __all__ = [
 ]
 """Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
-KINDS = Reason("the interface document does not show the kinds of transaction events", WIDELY, "event")
-CARD_FIELDS = Reason("the interface document does not show the fields of the card record", WIDELY, "event")
+KINDS = Reason("the document shows no kinds of transaction events", WIDELY, "event")
+CARD_FIELDS = Reason("the document shows no fields of the card record", WIDELY, "event")
 MINIMUM_DEPOSIT = Decimal("2.00")
 """Minimum deposit in USD. A smaller deposit is not processed and sends `microDeposit.received`. Source: Limits."""
 

@@ -39,7 +39,7 @@ _V6 = (
     f"(?:{_H}:){{6}}{_V4}|::(?:{_H}:){{0,5}}{_V4}",
     *(f"(?:{_H}:){{{left}}}:(?:{_H}:){{0,{5 - left}}}{_V4}" for left in range(1, 6)),
 )
-# U+2028 and U+2029 end a line in JavaScript, even in generated regular expressions. `\s` contains both.
+# U+2028 and U+2029 are not listed: as literals they would end a line in generated JavaScript, and `\s` matches both.
 _NO_BLANK = r"[^@\s\x00-\x20\x7f" + "\u0080-\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+"
 _PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{_NO_BLANK}@{_NO_BLANK}$", "ip": f"^(?:{_V4}|{'|'.join(_V6)})$"}
 """Patterns of formats that tools interpret differently."""

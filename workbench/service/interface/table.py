@@ -246,7 +246,7 @@ VERSION = "1.3.0"
 VALIDATION = Reason("error codes and messages for validation failures and conflicts are not shown")
 UNKNOWN = Reason("the answer for a missing record is not shown")
 PRODUCTION = Reason("the error and the message of a simulation in production are not specified")
-SIMULATION = Reason("error responses of the simulation endpoints in the sandbox are not shown")
+SIMULATION = Reason("the document shows no error responses of simulation endpoints")
 WITHDRAWAL = Reason("status codes and conditions of the withdrawal's error bodies are not shown")
 
 UNAUTHORIZED = Failure(401, "Invalid or missing API key", "the key is missing or invalid")

@@ -86,7 +86,7 @@ class SignatureStatus(Word):
     """Whether a withdrawal signature is available. Source: Resources, "Withdrawal signature result"."""
 
     READY = "ready"
-    PENDING = "pending"  # assumed: values other than ready are not shown
+    PENDING = "pending"  # assumed: the document shows only `ready`
 
 
 class TransactionStatus(Word):
@@ -153,13 +153,13 @@ class BeneficiaryType(Word):
     """Type of a payment account's owner. Source: Resources, "Payment account"."""
 
     INDIVIDUAL = "individual"
-    BUSINESS = "business"  # assumed: values other than individual are not shown
+    BUSINESS = "business"  # assumed: the document shows only `individual`
 
 
 class DisputeStatus(Word):
     """Status of a dispute. A client can set only `canceled`. Source: Resources, "Dispute"."""
 
-    PENDING = "pending"  # assumed: states other than canceled are not shown
+    PENDING = "pending"  # assumed: the document shows only `canceled`
     IN_REVIEW = "inReview"
     ACCEPTED = "accepted"
     REJECTED = "rejected"
