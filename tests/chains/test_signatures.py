@@ -180,7 +180,7 @@ ED_BASE = (
 )
 WEAK = [
     (y | sign << 255).to_bytes(32, "little")
-    for y in [*YS, *range(PRIME, 1 << 255)]  # encodings of points of small order, and of numbers above the prime
+    for y in [*YS, *range(PRIME, 1 << 255)]  # encodings of points of small order, and non-canonical ones (y >= PRIME)
     for sign in (0, 1)
 ]
 

@@ -26,7 +26,7 @@ import attrs
 import httpx
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
-THREADS = 6  # threads of the vandal
+THREADS = 6  # number of threads that attack at the same time
 FAULT = "status"
 
 

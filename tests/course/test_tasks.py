@@ -20,7 +20,7 @@ GOOD, QUIZ = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr(learner, "_tasks", dict(TASKS))  # other tests do not see the tasks that these add
+    monkeypatch.setattr(learner, "_tasks", dict(TASKS))  # other tests do not see tasks added here
     return tmp_path
 
 

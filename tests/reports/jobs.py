@@ -44,7 +44,7 @@ SEEDS, ZONES = (1, 2, 3), ("UTC", "America/New_York")
 SCOPES = {
     "complete": "",
     "past": "",
-    "partial": "began before the source",
+    "partial": "Without an authorization in the source",
     "currencies": "Left out, in EUR",
     "merged": "ompleteness unknown",
     "gaps": "",

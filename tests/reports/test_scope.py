@@ -58,7 +58,7 @@ def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
 
     assert table["transaction_id"].tolist() == ["t-old", "t-gone", "t-new", "t-declined"]
     assert table["authorized_cents"].isna().tolist() == [True, True, False, False]
-    assert "2 transactions began before the source" in notes
+    assert "Without an authorization in the source: 2 transactions" in notes
     assert wb.history(table).approvals(freq=None)[["authorizations", "approved"]].values.tolist() == [[2, 1]]
     assert wb.history(table).funnel()["amount_cents"].tolist() == [5_700, 5_000, 5_000, 0, 5_000]
     assert wb.history(table).spend()["net_cents"].tolist() == [14_000 - 99_999]  # the log contains no earlier movements

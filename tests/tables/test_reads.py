@@ -218,7 +218,7 @@ def test_pages_without_items_are_no_pages(items: bytes) -> None:
     """Not zero rows but an error, that says so."""
     service = Service(usual(1, 5), before=lambda query, call: httpx.Response(200, content=items))
 
-    with pytest.raises(UnexpectedAnswer, match="is not a page of rewards activity"):
+    with pytest.raises(UnexpectedAnswer, match="of the rewards activity cannot be read"):
         read(service)
 
 

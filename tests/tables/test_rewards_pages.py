@@ -80,7 +80,7 @@ def test_a_page_that_is_none_stops_the_read(name: str) -> None:
     bodies = [pages.page(2, i) for i in range(10)]
     bodies[7] = pages.ODD[name]
 
-    with pytest.raises(UnexpectedAnswer, match="page 7 is not a page of rewards activity"):
+    with pytest.raises(UnexpectedAnswer, match="page 7 of the rewards activity cannot be read"):
         rewards_from_pages(bodies)
 
 

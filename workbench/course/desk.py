@@ -68,7 +68,7 @@ class TaskResult:
     begun_active: float = attrs.field(default=0.0, converter=float)  # the learner's active seconds when the task began
 
     def minutes_by(self, active: float) -> float:
-        """Return the minutes of work since the task began, from the seconds that the learner worked so far."""
+        """Return the minutes worked on this task; `active` is the learner's total active time in seconds."""
         return round(max(active - self.begun_active, 0) / 60, 1)
 
     @property

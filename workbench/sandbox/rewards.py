@@ -178,7 +178,7 @@ def _item(row: Record, now: int) -> RewardsItem:
     item = {**row, "created_at": row["at"]}
     item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
-        item["reason"] = "CARD_SPEND"  # "for all rows, including non-card adjustments"
+        item["reason"] = "CARD_SPEND"  # documented for all earned rows, including non-card adjustments
     record: RewardsItem = from_json(RewardsItem, item)
     return record
 

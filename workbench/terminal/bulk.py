@@ -142,8 +142,6 @@ def _result(send: Callable[[], Any], how: Output) -> int:
         done = send()
     except bulk.Interrupted as stop:
         done, interrupted = stop.result, True
-    except KeyError as error:  # only rows with an unknown outcome can be resolved
-        raise usage_error(visible(str(error.args[0]), 200)) from None
     names = ("row", "key", "outcome", "id", "answer_status", "status", "message")
     rows = [{name: getattr(result, name) or "" for name in names} for result in done]
     if how.output == "table" and not how.fields:

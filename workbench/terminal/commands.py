@@ -139,7 +139,7 @@ def first_page() -> str:
 
 
 def example_of(arguments: list[str]) -> str:
-    """Return the example for the command with which a command line starts. Its ids belong to a new sandbox."""
+    """Return the example of the command that `arguments` start with. The example's ids come from a new sandbox."""
     command = " ".join(["workbench", *arguments[:2]])
     lines = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
     return next((line for line in lines if f"{line} ".startswith(f"{command} ")), command)

@@ -10,7 +10,7 @@ from workbench.terminal.exits import usage_error
 
 
 def input_bytes(path: Path, limit: int) -> bytes:
-    """Return the bytes of a file or pipe that a person named.
+    """Return the bytes of a file or pipe that was passed to a command.
 
     Raises:
         Exit: The file is too large, or is a device.
@@ -22,7 +22,7 @@ def input_bytes(path: Path, limit: int) -> bytes:
 
 
 def input_text(path: Path, limit: int) -> str:
-    """Return the text of a file or pipe that a person named, without surrounding whitespace.
+    """Return the text of a file or pipe that was passed to a command, without surrounding whitespace.
 
     Raises:
         Exit: The file is too large, is a device, or is not in UTF-8.

@@ -149,7 +149,7 @@ def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None
 
 
 def join(
-    link: Annotated[str, Parameter(help="Link of your sheet.")],
+    link: Annotated[str, Parameter(help="Link printed on your class sheet.")],
     /,
     *,
     no_lab: Annotated[bool, Parameter(help="Do not open JupyterLab.")] = False,

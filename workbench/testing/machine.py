@@ -83,7 +83,7 @@ class MachineClock:
             yield
             return
         collects = gc.isenabled()
-        gc.disable()  # collections run callbacks, such as Hypothesis', which would read the simulated clock
+        gc.disable()  # garbage collection can run callbacks (Hypothesis has one) that read the simulated clock
         sys.setprofile(note)
         try:
             yield

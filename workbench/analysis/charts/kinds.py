@@ -85,7 +85,7 @@ class Form:
     empty: str = "there are no rows"
     whole: bool = False  # whether the axis has only whole numbers
     most: float | None = None  # upper limit of the number axis
-    known: bool = False  # whether a step without a row has no value instead of 0
+    known: bool = False  # whether steps without rows stay empty; otherwise they are drawn as 0
 
 
 def filled(look: Look) -> dict[str, Any]:

@@ -16,7 +16,7 @@ _UNSET: Any = object()
 
 @attrs.frozen
 class Filter:
-    """Filter for rows of a period and a currency, as known at a time."""
+    """Filter for rows of a period and a currency, up to a time."""
 
     period: str = ""
     since: datetime | None = None

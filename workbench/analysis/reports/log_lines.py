@@ -183,7 +183,7 @@ class BlockReader:
         self._columns = tuple(column for column in layout.columns if column.name not in COMPUTED)
         self._usual: tuple[Column, ...] = ()  # members that occur in a sample of the first lines
         self._names = sorted(kinds or EVENT_KINDS)
-        # Masking function of each column, or None if all texts become dots. The cache helps since values repeat.
+        # Masking function of each private column; None: all values become dots. Results are cached: values repeat.
         masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())

@@ -152,7 +152,7 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
 
 
 def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows that count, with their time as `at` and their points, and the marks for a report."""
+    """Return the rewards rows of a report, with their time as `at`; and the report's notes, source and omitted rows."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if on not in _TIMES:
         raise UsageError([not_allowed("on", on, _TIMES)])

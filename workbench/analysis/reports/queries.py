@@ -47,7 +47,7 @@ SESSION: dict[str, Callable[[Any], Any]] = {
 _WIDEST = pa.decimal128(38, 18)
 _MAX_QUERY = 100_000
 _MAX_RESULT = 2**30  # bytes
-_MAX_MEMORY = 2 * 10**9  # bytes for the query; its process may use twice as much, plus the tables
+_MAX_MEMORY = 2 * 10**9  # bytes for the query; its process may use twice this, plus 3 times the tables' size and 1 GiB
 _MAX_SECONDS = 120.0  # seconds from the call to the result
 
 

@@ -51,9 +51,9 @@ class View:
 
     @cached_property
     def _begun_earlier(self) -> Left:
-        """Return the transactions whose request is not in the source."""
+        """Return the transactions whose authorization is not in the source."""
         rows = self._folded.loc[mask(self._folded["authorized_cents"].isna()), ["currency", *MONEY[2:]]]
-        return Left("", rows, "{count:,} transactions began before the source{amounts}: their requests are not known.")
+        return Left("", rows, "Without an authorization in the source: {count:,} transactions{amounts}.")
 
     @property
     def until(self) -> datetime | None:
@@ -73,7 +73,7 @@ class View:
         currency: str | None = None,
         at: object = None,
     ) -> Self:
-        """Return the history filtered by period or currency, or as known at a time. Each report then states the filter.
+        """Return the history filtered by period, by currency, or up to a time. Each report then states the filter.
 
         Args:
             period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (the fiscal year

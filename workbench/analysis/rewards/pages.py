@@ -308,7 +308,7 @@ class PageReader:
             table = arrow_table(self.layout, page.items, ())
             table.notes.pages.update(name for name, value in page.extra.items() if value is not None)
             return Part(table, fast=False)
-        raise UnexpectedAnswer(f"page {number} is not a page of rewards activity: {problem}", problems=problems)
+        raise UnexpectedAnswer(f"page {number} of the rewards activity cannot be read: {problem}", problems=problems)
 
     def unknown_members(self, extra: Any) -> Counter[str]:
         """Return the number of rows that have each unknown member, from a column `extra`."""

@@ -38,7 +38,13 @@ class Answers:
     credit: Literal["+", "-"] | None = None
     totals: Literal["drop", "keep"] | None = None
     encoding: Text = None
-    separator: Annotated[Text, Fits(lambda c: re.fullmatch(r'[^"\r\n]', str(c)), "must be one character")] = None
+    separator: Annotated[
+        Text,
+        Fits(
+            lambda c: re.fullmatch(r'[^"\r\n]', str(c)),
+            "must be one character other than a double quote or a line break",
+        ),
+    ] = None
     sheet: Text = None
     header: Annotated[int | None, Fits(lambda n: type(n) is int and n >= 0, "must be a line number, or 0")] = None
 

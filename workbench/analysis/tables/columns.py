@@ -139,7 +139,8 @@ def layout_of(cls: type[Any]) -> FrameLayout:
     collect(cls, "", "", False)
     if len(opened) > 1 or "." in "".join(opened):
         raise UsageError(
-            f"{cls.__name__} has lists of records ({', '.join(opened)}); only one, outside nested records, can be rows"
+            f"cannot convert {cls.__name__} to a table: lists of records in {', '.join(opened)} "
+            "(allowed: one list, at the top level)"
         )
     return FrameLayout(
         of=cls,

@@ -83,10 +83,10 @@ class _Sheet:
 
 
 def sheets_of(frames: Mapping[str, pd.DataFrame], tz: str) -> list[_Sheet]:
-    """Return the sheets of a pack.
+    """Return one sheet for each frame, with a unique sheet name.
 
     Raises:
-        UsageError: A table has too many rows for a page that people read.
+        UsageError: A frame has more rows than a pack allows.
     """
     sheets: list[_Sheet] = []
     for title, frame in frames.items():

@@ -118,7 +118,10 @@ class Columns:
 
     @staticmethod
     def _are_numbers(filled: Cells) -> bool:
-        """Return whether cells are numbers rather than ids: numeric cells, or texts with at least one fraction."""
+        """Return whether cells are numbers rather than ids.
+
+        Every cell must be a number. If some are text, at least one must have a fraction or a currency.
+        """
         if any(isinstance(cell, bool | date | time | list) for cell in filled):
             return False
         written = [written_number(cell) if isinstance(cell, str) else None for cell in filled if cell not in _NOTHING]

@@ -426,7 +426,7 @@ def _is_routing_number(text: str) -> bool:
     return re.fullmatch("[0-9]{9}", text) is not None and sum(weighted) % 10 == 0
 
 
-# the second form accepts foreign codes, which contain letters
+# the second alternative accepts foreign codes that contain letters
 _US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, such as US"),

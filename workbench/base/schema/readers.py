@@ -1,6 +1,6 @@
-"""Exact readers of single values by kind, with notes on unusual values, and conversion from and to text.
+"""Strict parsers for single values of each kind, and conversion between values and text.
 
-The text comes from table cells, form inputs, command options and files.
+Unusual values get a note. Texts come from table cells, form inputs, command options and files.
 """
 
 import re

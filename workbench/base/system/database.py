@@ -102,7 +102,7 @@ class Database:
                 left unchanged.
             FileBusy: Another process held the file for too long.
         """
-        # the same path through every symbolic link to the file
+        # resolve symbolic links, so that a file always has the same path
         self.path = None if path is None else Path(path).resolve()
         self._busy_seconds = busy_seconds
         self._busy_at = 0.0  # time at which an operation last gave up on a busy file

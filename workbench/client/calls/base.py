@@ -188,7 +188,8 @@ class BaseClient(Operations, ABC):
                 addresses.
             masked_value: Send values that contain •, like masked values.
             unusual_text: Send invisible characters.
-            unverified_address: Send an address with a wrong checksum, of another chain's family, or of zero bytes.
+            unverified_address: Send the zero address, or an address with a wrong checksum or of another chain
+                family.
             again: Send a write that repeats a write of the last 24 hours.
             resend: Send a call with an effect again after a 429, which means that it was not carried out.
         """

@@ -29,7 +29,7 @@ _SECONDS = Fits(
 _ADDRESSES = Fits(lambda value: _is_list(value), "must be a list of addresses")
 _COMMAND = Fits(lambda value: _is_list(value) and value != [], "must be a list of texts: a program and its arguments")
 _POSITIVE = Fits(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
-_TEXT = Fits(lambda value: isinstance(value, str) and value, "must be text")
+_TEXT = Fits(lambda value: isinstance(value, str) and value, "must be non-empty text")
 _FILE = Fits(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
 _PROXY = Fits(
     lambda value: proxy_problem(value) is None,

@@ -305,7 +305,7 @@ class _Incoming:
             self._parts.append(part)
 
     def result(self) -> HttpResponse | Broken:
-        """Return the response, or the error that interrupted it."""
+        """Return the response, which may be incomplete, or the error if no status arrived."""
         status = self._outgoing.status
         if status is None:
             assert self._broken is not None
@@ -316,7 +316,7 @@ class _Incoming:
 def transmit(
     transport: Any, outgoing: HttpRequest, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
 ) -> HttpResponse | Broken:
-    """Send a request and return its response, or the error that interrupted it.
+    """Send a request. Return the response, which may be incomplete, or the error if no status arrived.
 
     Args:
         transport: An httpx transport.

@@ -75,7 +75,9 @@ class CreationControls(ControlGroup):
 
     def _require_free_name(self, name: str) -> None:
         if not 1 <= len(name) <= 50 or not name.isprintable() or name != name.strip():
-            raise wrong_argument(Problem("name", "length", "must have 1 to 50 printable characters"))
+            raise wrong_argument(
+                Problem("name", "length", "must have 1 to 50 printable characters, without leading or trailing spaces")
+            )
         if any(row["name"] == name for kind in ("tenant", "key") for row in self._engine.store.all(kind)):
             raise usage_error(f"name {name!r} is already used")
 

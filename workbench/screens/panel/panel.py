@@ -73,7 +73,8 @@ def browse(api: object, *, tiles: Sequence[str | Callable[[Any], object]] = tupl
 
     Args:
         api: A client or a session.
-        tiles: Figures of the overview, by name (default: all), or functions that receive the `history` in the range.
+        tiles: Names of overview figures (default: all), or functions that take the `history` of the panel's date
+            range and return a figure.
 
     Raises:
         UsageError: `api` is not a client or session, or a tile is unknown.
