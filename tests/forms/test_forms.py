@@ -167,7 +167,7 @@ def test_a_card_is_picked_by_its_digits_and_its_user(api: Session) -> None:
 @pytest.mark.parametrize(
     "operation, argument, words",
     [
-        ("simulate_refund", "transaction_id", "Corner Grocery, 24.00 USD, settled, 15 Dec 2025"),
+        ("simulate_refund", "transaction_id", "Corner Grocery, 24.00 USD, ✓ settled, 2025-12-15 15:00:00 UTC"),
         ("update_user", "user_id", "approved, customer-0005"),
         ("update_ubo", "ubo_id", "needs information"),
         ("sign_withdrawal", "token", "USDC, 25000.50 on Base Sepolia"),

@@ -45,17 +45,17 @@ class TaskShown(Display):
         self.task = task
         self.facts = dict(facts)
         self.questions: Mapping[str, str] = task["questions"]
-        words = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
-        words += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
+        lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
+        lines += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
         if task["kind"] == "quiz":
-            words.append(f"Answer with {task['allowed']}.")
+            lines.append(f"Answer with {task['allowed']}.")
             notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         else:
-            words += [f"Answer {name}: {that}." for name, that in self.questions.items()]
+            lines += [f"Answer {name}: {that}." for name, that in self.questions.items()]
         if rows:
             notes = (f'In code: facts = wb.course.task("{task["name"]}").facts', *notes)
-        super().__init__(Sheet(title=task["heading"], words=tuple(words), rows=rows, notes=notes))
+        super().__init__(Sheet(title=task["heading"], words=tuple(lines), rows=rows, notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -107,10 +107,10 @@ class Feedback(Display):
             sheet = Sheet(title=title, words=self.hints[: of - 1], code=code, notes=_notes(reply))
         else:
             right, wrong = (RIGHT, WRONG) if task["kind"] == "quiz" else (DONE, OPEN)
-            words = [reply["comment"]] if reply.get("comment") else [f"Missing: {what}" for what in self.missing]
-            words += [f"There are {of} hints; the last one contains the code."] if of and self.missing else []
+            lines = [reply["comment"]] if reply.get("comment") else [f"Missing: {what}" for what in self.missing]
+            lines += [f"There are {of} hints; the last one contains the code."] if of and self.missing else []
             status = right if self.ok else wrong
-            sheet = Sheet(title=task["heading"], status=status, words=tuple(words), notes=_notes(reply))
+            sheet = Sheet(title=task["heading"], status=status, words=tuple(lines), notes=_notes(reply))
         super().__init__(sheet)
 
 

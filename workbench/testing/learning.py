@@ -236,12 +236,12 @@ class Replay:
         self._tried[kind] += 1
         if self._tried[kind] > _ALIKE:
             return attempts[0]
-        solutions = [found for attempt in attempts for found in self._searched(twin, step, attempt)]
-        ranks = [self._rank(step, found) for found in solutions]
-        likely = [found for found, rank in zip(solutions, ranks, strict=True) if rank == min(ranks)]
-        if len({_plain(sorted(found.changes.items())) for found in likely}) > 1:
+        solutions = [solution for attempt in attempts for solution in self._searched(twin, step, attempt)]
+        ranks = [self._rank(step, solution) for solution in solutions]
+        likely = [solution for solution, rank in zip(solutions, ranks, strict=True) if rank == min(ranks)]
+        if len({_plain(sorted(solution.changes.items())) for solution in likely}) > 1:
             self.undecided = (
-                dict.fromkeys((name for found in likely for name in found.changes), step.place) | self.undecided
+                dict.fromkeys((name for solution in likely for name in solution.changes), step.place) | self.undecided
             )
             return likely[0]
         for name, value in likely[0].changes.items():
@@ -251,14 +251,14 @@ class Replay:
                 self.learned_from[name] = self.tallies[name]
         return likely[0]
 
-    def _rank(self, step: Step, found: Attempt) -> tuple[int, bool, int, bool]:
+    def _rank(self, step: Step, solution: Attempt) -> tuple[int, bool, int, bool]:
         """Return a tuple that is smaller for a better explanation."""
         contradicts = any(
             name in self.tallies and name not in PARTS and _plain(value) not in self.tallies[name]
-            for name, value in found.changes.items()
+            for name, value in solution.changes.items()
         )
-        is_rare = found.state is not None and step.name not in _OPEN
-        return len(found.differences), contradicts, len(found.changes), is_rare
+        is_rare = solution.state is not None and step.name not in _OPEN
+        return len(solution.differences), contradicts, len(solution.changes), is_rare
 
     def _searched(self, twin: Twin, step: Step, attempt: Attempt) -> list[Attempt]:
         """Return the changed settings with the fewest remaining differences, including equally good single changes."""

@@ -268,8 +268,8 @@ def _item(raw: dict[str, Any], place: str, names: Mapping[str, str], reading: Re
         return item_of(_har_members(raw, place, reading), place, reading)
     if "journaled" in raw:
         return item_of(_journaled(raw), place, reading)
-    found = {meaning: _member(raw, name, raw.get(meaning)) for meaning, name in names.items()}
-    members = {meaning: value for meaning, value in found.items() if value is not None}
+    values = {meaning: _member(raw, name, raw.get(meaning)) for meaning, name in names.items()}
+    members = {meaning: value for meaning, value in values.items() if value is not None}
     if match := _REQUEST.match(str(members.get("request"))):
         members["method"], members["url"] = match.groups()
     if {"resource", "action", "body"} <= raw.keys():

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import attrs
-import orjson
 
 from workbench.base.errors import ApiError
+from workbench.base.schema import strict_json
 from workbench.base.system.messages import Request, Response
 from workbench.sandbox.context import NEVER, RequestContext, Seeds
 from workbench.sandbox.delivery import wire_event
@@ -175,7 +175,7 @@ class Twin:
         if step.name == "create_payment_account" and "error/message" in facts:
             facts["documented message"] = f'"{INVALID_ACCOUNT.message}"'.encode() in body
         if (path := "answer/signature/data") in facts:
-            kind, data = f"signature {recorded}", str(orjson.loads(body)["signature"]["data"])
+            kind, data = f"signature {recorded}", str(strict_json.stored(body)["signature"]["data"])
             facts[path] = "new" if self.store.get(kind, data) is None else "as before"
             self.store.put(kind, data, True)
         return facts

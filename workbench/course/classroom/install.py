@@ -41,7 +41,10 @@ def _sha256(path: Path) -> str:
 
 def main() -> None:
     """Create the environment and the notebooks in the folder `card-course`."""
-    setup = json.loads(read("setup.json"))
+    try:
+        setup = json.loads(read("setup.json"))
+    except ValueError:
+        sys.exit("✗ setup.json cannot be read: ask the trainer for the link again.")
     target = f"{sys.platform}-{platform.machine().lower()}-{sys.version_info[0]}.{sys.version_info[1]}"
     names = setup["targets"].get(target)
     if names is None:

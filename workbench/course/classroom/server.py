@@ -226,8 +226,8 @@ class ClassServer(ClassState):
     def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
             return refused(405, "Installation files accept only GET")
-        found = self._setup_page.answer(name, link) if self._setup_page else None
-        return found or refused(404, "Not Found")
+        page = self._setup_page.answer(name, link) if self._setup_page else None
+        return page or refused(404, "Not Found")
 
     # the board
 

@@ -351,7 +351,7 @@ def payment_accounts(api: object) -> Rows:
     known = _merged(created, gone)
     if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and restores deleted ones
         held = {key for key, *_ in stored}
-        known = [found for found in known if "deleted" in found[1] and found[0] not in held]
+        known = [row for row in known if "deleted" in row[1] and row[0] not in held]
     columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
     return rows_of(columns, [*known, *stored], note, names=names(api))

@@ -59,8 +59,9 @@ class ApplicationStatus(Word):
 
 
 class EventApplicationStatus(Word):
-    """Status of an application in `user.updated`: the statuses of answers, and three more. Source: Events,
-    "user.updated".
+    """Status of an application in `user.updated`: the statuses of answers, and three more.
+
+    Source: Events, "user.updated".
     """
 
     APPROVED = "approved"
