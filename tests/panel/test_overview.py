@@ -5,12 +5,14 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import workbench as wb
 from tests.panel.script import listed
+from workbench.screens.panel.money import Money
 from workbench.screens.panel.overview import TILES, Filters
 from workbench.screens.panel.panel import Panel
 from workbench.service.rendering import money
@@ -208,3 +210,18 @@ def test_a_closed_month_stays_closed() -> None:
     assert len(now["line"]) == 30
     assert now["line"][-1] == -2_500
     assert tiles(panel, range="last")["Net spend"]["figure"] == closed
+
+
+def test_amounts_of_seventeen_digits_are_exact() -> None:
+    """A tile's amount has every digit, also where a float has not."""
+    cents = 2**53 + 1
+    columns: dict[str, list[Any]] = {
+        "currency": ["usd", "usd", "eur"], "status": ["settled", "authorized", "settled"],
+        "amount_cents": [cents, None, 1], "held_cents": [0, cents, 0], "posted_cents": [cents, 0, 1],
+        "refunded_cents": [None, 0, 0], "authorized_at": [1.0, 1.0, 1.0], "posted_at": [2.0, None, 2.0],
+    }  # fmt: skip
+    rows: Any = SimpleNamespace(ids=["a", "b", "c"], column=columns.__getitem__)
+    with wb.connect(seed=7) as api:
+        amounts = Money(api, rows, "usd", datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert [amounts.posted(0, 3), amounts.held(), amounts.net(0, 3)] == [(cents, 1), (cents, 1), cents]

@@ -470,6 +470,16 @@ NAMELESS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("head", [",column 1,Amount", "Cur,Cur,Cur (column 2)"])
+def test_a_name_by_place_that_another_column_has_is_refused(tmp_path: Path, head: str) -> None:
+    """Otherwise, one column would overwrite the other."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"{head}\na,b,1.50\n")
+
+    with pytest.raises(UsageError, match="duplicate column: "):
+        wb.read_table(path)
+
+
 @pytest.mark.parametrize("name", NAMELESS)
 def test_columns_without_a_name_of_their_own_are_named_by_place(tmp_path: Path, name: str) -> None:
     """No value goes, and no name stands for two columns."""

@@ -74,7 +74,7 @@ class Grid:
         """Return the names of the columns. A column without a name of its own is named by place, such as "column 3".
 
         Raises:
-            BadSheet: There are too many columns.
+            BadSheet: There are too many columns, or a column has the name that another gets by its place.
         """
         if self.head < 0:
             width = max((len(trimmed(row.cells)) for row in self.rows), default=0)
@@ -86,7 +86,11 @@ class Grid:
         if len(names) > limits.columns:
             raise too_many_columns(len(names), limits)
         times = Counter(names)
-        return tuple(_own_name(name, place, times[name]) for place, name in enumerate(names, 1))
+        own = tuple(_own_name(name, place, times[name]) for place, name in enumerate(names, 1))
+        if len({*own}) < len(own):
+            twice = sorted(visible(name, 80) for name, count in Counter(own).items() if count > 1)
+            raise BadSheet(f"duplicate column: {', '.join(twice)}")
+        return own
 
     @property
     def body(self) -> list[Row]:

@@ -53,7 +53,7 @@ class Money:
             return np.array(stored_cells(rows.column(name)), "float64")[own]
 
         def cents(name: str) -> Any:
-            return np.nan_to_num(numbers(name)).astype("int64")
+            return np.array([value or 0 for value in rows.column(name)], "int64")[own]  # floats would lose digits
 
         amount, self._held, self._posted = cents("amount_cents"), cents("held_cents"), cents("posted_cents")
         self._at, self._posted_at, refunded = numbers("authorized_at"), numbers("posted_at"), cents("refunded_cents")
