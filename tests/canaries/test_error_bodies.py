@@ -23,12 +23,12 @@ USER = "9b26cf74-10af-42ce-bea3-5d52ed4a93c6"
 ADDRESS = {"region": "Qregion{n}", "country_code": "US"}
 REQUESTS: dict[str, dict[str, Any]] = {
     "create_user_application": {
-        "first_name": "Adalinde", "last_name": "Quesnelle-Ort", "birth_date": "1931-07-26", "national_id": "000731946",
+        "first_name": "Adalinde", "last_name": "Quesnelle-Ort", "birth_date": "1931-07-26", "national_id": "073194628",
         "country_of_issue": "US", "email": "adalinde.q@example.com", "phone_country_code": "1", "phone_number": "2025550188",
         "address": {"line1": "731 Brixmoor Lane", "line2": "Flatlet 9137", "city": "Quimbledon", "region": "Vexford", "postal_code": "99137",
                     "country_code": "US"},
-        "ip_address": "203.0.113.179", "occupation": "Horologiste", "annual_salary": "917365", "account_purpose": "Quillwork purchases",
-        "expected_monthly_volume": "739158", "solana_address": "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin",
+        "ip_address": "203.0.113.179", "occupation": "Horologiste", "annual_salary": "917365284", "account_purpose": "Quillwork purchases",
+        "expected_monthly_volume": "739158264", "solana_address": "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin",
     },
     "update_user": {
         "user_id": USER, "first_name": "José-Ñandú", "last_name": "Übelhör", "email": "zuletzt+neu@example.org", "phone_number": "2025550177",
