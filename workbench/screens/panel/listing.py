@@ -23,8 +23,6 @@ FIRST = 200
 _LONGEST = 500  # maximum length of a cell, in characters
 _LARGEST = 2**53  # largest integer that is exact in JavaScript
 _NUMBERS = ("money", "number", "time", "wall")  # kinds of columns that compare as numbers
-_INTEGERS = {int, type(None)}
-_APART = {str, type(None), datetime}  # a value of one of these types never equals a value of another type
 _SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with the number of values that it can encode
 
 
