@@ -50,8 +50,8 @@ def prepare(
     """Download the wheels for each system and Python with pip, write the folder, and yield what was done.
 
     The folder is replaced only when the new folder is complete, so an interrupted or failed run leaves the former
-    folder unchanged. pip takes the index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and
-    PIP_FIND_LINKS.
+    folder unchanged. A system for which a wheel is missing is left out. pip takes the index from its own settings, for
+    example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS.
 
     Args:
         folder: Folder of the class.
@@ -61,11 +61,11 @@ def prepare(
         requirement: Requirement to install.
 
     Yields:
-        The target and its size.
+        The target, and its size or the reason why it was left out.
 
     Raises:
         UsageError: The folder has no notebooks, or the workbench's installation source is missing.
-        PackageMissing: A package has no wheel for a system.
+        PackageMissing: All systems were left out.
     """
     if not any(notebooks.glob("*.ipynb")):
         raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="course prepare")
@@ -79,13 +79,19 @@ def prepare(
         for system, python in product(map(SYSTEMS.__getitem__, systems), pythons):
             target = f"{system['target']}-{python}"
             fetched = Path(scratch, target)
-            _fetch(fetched, own, system, python, requirement)
+            try:
+                _fetch(fetched, own, system, python, requirement)
+            except PackageMissing as error:
+                yield target, f"left out. {error}"
+                continue
             files = sorted(fetched.iterdir())
             targets[target] = [file.name for file in files]
             size = sum(file.stat().st_size for file in files)
             yield target, f"{len(files)} packages, {size / 1e6:.0f} MB"
             for file in files:
                 shutil.move(file, wheels / file.name)
+        if not targets:
+            raise PackageMissing("No system was prepared. The folder is unchanged.")
         _pack(notebooks, setup / NOTEBOOKS)
         shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
         listed = [setup / NOTEBOOKS, *sorted(wheels.iterdir())]
