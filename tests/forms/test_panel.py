@@ -19,6 +19,7 @@ from workbench.client.calls.client import AsyncClient
 from workbench.client.session import Session, connect
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.cells import Column
+from workbench.screens.panel.file import to_file
 from workbench.screens.panel.panel import Panel, browse
 from workbench.service.rendering import money
 
@@ -373,7 +374,7 @@ def test_a_typed_frame_is_exported_with_its_types(lived: Session, tmp_path: Path
     panel = browse(lived)
     panel.rewards.show(lived.sandbox.guide()["rewards_users"][0]["id"])
 
-    saved = panel.rewards.to_file(tmp_path / "rewards.parquet")
+    saved = to_file(panel.rewards.frame(), tmp_path / "rewards.parquet")
 
     read = pd.read_parquet(saved.path)
     assert all(isinstance(value, Decimal) for value in read["points"])
@@ -383,7 +384,7 @@ def test_a_typed_frame_is_exported_with_its_types(lived: Session, tmp_path: Path
 def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> None:
     """Text columns are exported as text, and no value becomes a number."""
     requests = browse(lived).open("requests")
-    saved = requests.to_file(tmp_path / "requests.csv")
+    saved = to_file(requests.frame(), tmp_path / "requests.csv")
 
     assert len(requests) == len(pd.read_csv(saved.path))
 

@@ -3,11 +3,10 @@
 from array import array
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
@@ -27,7 +26,7 @@ _SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with th
 
 
 class Listing:
-    """A list of rows. From code, use `data`, `ids`, `frame()` and `to_file(path)`.
+    """A list of rows. From code, use `data`, `ids` and `frame()`.
 
     Args:
         name: Name of the list.
@@ -82,17 +81,6 @@ class Listing:
         columns = zip(self.data.columns, self.data.cells, strict=True)
         return pd.DataFrame({column.name: [cells[number] for number in numbers] for column, cells in columns})
 
-    def to_file(self, path: str | Path, *, numbers: Sequence[int] | None = None, overwrite: bool = False) -> Any:
-        """Write all rows, or the rows at some positions, to a .csv, .xlsx or .parquet file.
-
-        Raises:
-            FileExistsError: The file exists, and `overwrite` is False.
-            ValueError: The extension is unknown.
-        """
-        from workbench.analysis.tables.to_file import to_file
-
-        return to_file(self.frame(numbers), path, overwrite=overwrite)
-
     def columns(self, part: int = 0) -> dict[str, Any]:
         """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
         return packed(self.name, self.data, part) | {"mark": self.mark}
@@ -116,8 +104,8 @@ class Listing:
         """Return whether the rows that a page has are in their places."""
         return isinstance(mark, list) and mark[:1] == [self._version]
 
-    def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:
-        """Return the positions of a page's rows. Rows that do not exist are omitted.
+    def select(self, mark: Any, numbers: Iterable[Any]) -> list[int]:
+        """Return the positions of the rows that a page names. Rows that do not exist are omitted.
 
         Raises:
             UsageError: Since the page received its rows, rows moved or were removed.
@@ -126,7 +114,7 @@ class Listing:
             raise UsageError(f"{self.name} changed meanwhile", of="browse")
         count = len(self.data.ids)
         places = self.data.order if count > MOST else range(count)
-        return [places[number] for number in numbers if 0 <= number < count]
+        return [places[number] for number in map(int, numbers) if 0 <= number < count]
 
 
 def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
