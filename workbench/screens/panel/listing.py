@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
-from workbench.screens.panel.cells import MOST, Column, Rows, milliseconds, stored_cells, uncollected
+from workbench.screens.panel.cells import MOST, Column, Rows, uncollected
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
@@ -21,7 +21,8 @@ FIRST = 200
 """Number of rows that a page receives first."""
 _LONGEST = 500  # maximum length of a cell, in characters
 _LARGEST = 2**53  # largest integer that is exact in JavaScript
-_NUMBERS = ("money", "number", "time", "wall")  # kinds of columns that compare as numbers
+_TIMES = ("time", "wall")
+_NUMBERS = ("money", "number", *_TIMES)  # kinds of columns that compare as numbers
 _SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with the number of values that it can encode
 
 
@@ -78,8 +79,13 @@ class Listing:
         numbers = self.data.order if numbers is None else numbers
         if self.data.frame is not None:
             return self.data.frame.iloc[numbers]
-        columns = zip(self.data.columns, self.data.cells, strict=True)
-        return pd.DataFrame({column.name: [cells[number] for number in numbers] for column, cells in columns})
+        columns: dict[str, Any] = {}
+        for column, cells in zip(self.data.columns, self.data.cells, strict=True):
+            values: Any = [cells[number] for number in numbers]
+            if column.kind in _TIMES:
+                values = pd.to_datetime(pd.array(values, "Int64"), unit="ms", utc=True)
+            columns[column.name] = values
+        return pd.DataFrame(columns)
 
     def columns(self, part: int = 0) -> dict[str, Any]:
         """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
@@ -155,7 +161,7 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
     Args:
         quick: Whether integers, times and record ids are sent for each row, because they are mostly distinct.
     """
-    cells, kind = stored_cells(cells), column.kind
+    kind = column.kind
     types = {*map(type, cells)} - {type(None)}
     is_plain = types in (set(), {str}, {int})
     # each value is converted before it is counted, since True equals 1, and a list cannot be counted
@@ -198,8 +204,6 @@ def stored(value: Any, kind: str) -> Any:
     """Return a value in the form that a page stores: a number, a time in milliseconds, or a text."""
     if value is None or value == "":
         return None
-    if isinstance(value, datetime):
-        return milliseconds(value)
     if kind in _NUMBERS and type(value) is int and abs(value) < _LARGEST:
         return value
     return visible(plain(value if not isinstance(value, float) else Decimal(repr(value))), _LONGEST)
@@ -212,8 +216,6 @@ def currency(code: object) -> str:
 
 def plain(value: object) -> str:
     """Return the text with which a value is searched and compared."""
-    if isinstance(value, datetime):
-        return f"{str(value.astimezone(UTC))[:19]} UTC"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Decimal):
@@ -244,7 +246,7 @@ def text(data: Rows, number: int, place: int) -> str:
         return status_cell(str(value)).text
     if column.kind == "money" and type(value) is int:
         return rendering.money(value, currency(data.column("currency")[number]))
-    if isinstance(value, datetime):
-        return rendering.moment(value)
+    if column.kind in _TIMES and type(value) is int:
+        return rendering.moment(datetime.fromtimestamp(value / 1000, UTC))
     name = data.names.get(value) if column.to and isinstance(value, str) else None
     return visible(name or plain(value), _LONGEST)

@@ -304,7 +304,8 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     if sandbox_of(scope.api) is not None:
         data = scope.lists("deliveries")
         known = zip(data.things, data.column("at"), strict=True)
-        sent = [delivery for delivery, at in known if delivery and at and scope.start <= at < scope.end]
+        since, end = scope.range
+        sent = [delivery for delivery, at in known if delivery and at and since <= at < end]
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:
