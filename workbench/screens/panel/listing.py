@@ -159,26 +159,20 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
     """Return a column for a page: its distinct values, how statuses and ids appear, and each row's index or value.
 
     Args:
-        quick: Whether integers, times and record ids are sent for each row, because they are mostly distinct.
+        quick: Whether numbers, times and record ids are sent for each row, because they are mostly distinct.
     """
-    kind = column.kind
-    types = {*map(type, cells)} - {type(None)}
-    is_plain = types in (set(), {str}, {int})
-    # each value is converted before it is counted, since True equals 1, and a list cannot be counted
-    distinct, places = [*cells] if is_plain else [stored(value, kind) for value in cells], None
-    is_distinct = types == {int} if kind in _NUMBERS else kind == "id" and not column.to
-    if not (quick and is_distinct):
+    values, places, kind = _stored(cells, column.kind), None, column.kind
+    if not (quick and (kind in _NUMBERS or (kind == "id" and not column.to))):
         known = defaultdict[Any, int](count().__next__)
-        at = array("I", map(known.__getitem__, distinct))
+        at = array("I", map(known.__getitem__, values))
         if 2 * len(known) <= len(cells):
-            distinct, places = [*known], at
-    values = _stored(distinct, kind, types) if is_plain else distinct
+            values, places = [*known], at
     shown: Sequence[Any] | None = None
     if kind == "status":
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
     elif column.to and names:
-        shown = [(name := names.get(value)) and visible(name, 80) for value in distinct]
-    code = next(code for code, most in _SIZES if len(distinct) <= most)
+        shown = [(name := names.get(value)) and visible(name, 80) for value in values]
+    code = next(code for code, most in _SIZES if len(values) <= most)
     return {
         "name": visible(column.name, 80),
         "label": visible(column.label, 80),
@@ -190,14 +184,15 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
     }
 
 
-def _stored(values: list[Any], kind: str, types: set[type]) -> list[Any]:
-    """Return texts, or integers, in the form that a page stores."""
-    known = [value for value in values if value is not None]
+def _stored(cells: Sequence[Any], kind: str) -> Sequence[Any]:
+    """Return values in the form that a page stores. Printable texts and small integers are taken over together."""
+    known = [value for value in cells if value is not None]
+    types = {*map(type, known)}
     if types == {str} and "".join(known).isprintable() and max(map(len, known)) < _LONGEST:
-        return [value or None for value in values]
+        return [value or None for value in cells]
     if types == {int} and kind in _NUMBERS and -_LARGEST < min(known) and max(known) < _LARGEST:
-        return values
-    return [stored(value, kind) for value in values]
+        return [*cells]
+    return [stored(value, kind) for value in cells]
 
 
 def stored(value: Any, kind: str) -> Any:

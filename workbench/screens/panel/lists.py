@@ -18,7 +18,6 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel.cells import (
     Found,
     Rows,
-    StoredRecords,
     columns_of,
     rows_of,
     rows_of_frame,
@@ -39,7 +38,7 @@ def _facts(x: object, members: str) -> dict[str, Any]:
         value = x
         for name in column.path.split("."):
             value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-        if column.kind == "number" and isinstance(value, list):
+        if column.kind == "number" and isinstance(value, list | tuple):
             value = len(value)
         facts[column.name] = str(value) if isinstance(value, str) else value
     return facts
@@ -216,7 +215,7 @@ def contracts(api: Any) -> Rows:
             listed_rows.append((f"{described.id} {facts['token']}", {"chain": chain, **facts, **values}, described))
     columns = (
         "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
-        "credit_cents:money deposit_address:address"
+        "credit_cents:money deposit_address:address chain_id:hidden"
     )
     return rows_of(columns, listed_rows, *notes, newest=False)
 
@@ -295,9 +294,13 @@ class Transactions:
         if rows is not None and not is_all:
             rows.put(ids, cells)
             return rows
-        records, labels = StoredRecords(sandbox, ids), self._labels.of
         self._rows = Rows(
-            columns=_TRANSACTION, cells=cells, things=records, ids=ids, names=labels, newest="authorized_at"
+            columns=_TRANSACTION,
+            cells=cells,
+            things=sandbox.state,
+            ids=ids,
+            names=self._labels.of,
+            newest="authorized_at",
         )
         return self._rows
 
@@ -459,11 +462,9 @@ def sequences(_: object) -> Rows:
     """Return the sequences of the catalogue, each with its file."""
     from workbench.runs.sequences import catalogue
 
-    listed = (
-        (name, {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}, sequence)
-        for name, sequence in catalogue.items()
-    )
-    return rows_of("name steps:number doc", listed, newest=False)
+    columns = "name steps:number doc"
+    listed = ((name, _facts(sequence, columns), sequence) for name, sequence in catalogue.items())
+    return rows_of(columns, listed, newest=False)
 
 
 def assumed(_: object) -> Rows:

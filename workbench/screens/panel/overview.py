@@ -303,9 +303,9 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
     if sandbox_of(scope.api) is not None:
         data = scope.lists("deliveries")
-        known = zip(data.things, data.column("at"), strict=True)
         since, end = scope.range
-        sent = [delivery for delivery, at in known if delivery and at and since <= at < end]
+        known = [data.thing(number) for number, at in enumerate(data.column("at")) if at and since <= at < end]
+        sent = [*filter(None, known)]
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:
