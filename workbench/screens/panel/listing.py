@@ -87,13 +87,9 @@ class Listing:
             columns[column.name] = values
         return pd.DataFrame(columns)
 
-    def columns(self, part: int = 0) -> dict[str, Any]:
+    def columns(self, part: int = 0, limit: int = MOST) -> dict[str, Any]:
         """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
-        return packed(self.name, self.data, part) | {"mark": self.mark}
-
-    def first(self) -> dict[str, Any]:
-        """Return the first rows, for a page that waits for all rows."""
-        return packed(self.name, self.data, limit=FIRST) | {"mark": None, "partial": True}
+        return packed(self.name, self.data, part, limit) | {"mark": self.mark}
 
     def rows_since(self, mark: Any) -> dict[str, Any]:
         """Return the rows that changed or were added since a page received its rows, or all rows if rows moved.
@@ -197,11 +193,9 @@ def _stored(cells: Sequence[Any], kind: str) -> Sequence[Any]:
 
 def stored(value: Any, kind: str) -> Any:
     """Return a value in the form that a page stores: a number, a time in milliseconds, or a text."""
-    if value is None or value == "":
-        return None
     if kind in _NUMBERS and type(value) is int and abs(value) < _LARGEST:
         return value
-    return visible(plain(value if not isinstance(value, float) else Decimal(repr(value))), _LONGEST)
+    return visible(plain(value), _LONGEST) or None
 
 
 def currency(code: object) -> str:
@@ -213,8 +207,8 @@ def plain(value: object) -> str:
     """Return the text with which a value is searched and compared."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, Decimal):
-        text = format(value, "f")
+    if isinstance(value, float | Decimal):
+        text = format(Decimal(str(value)), "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
     return "" if value is None else str(value)
 
@@ -235,9 +229,7 @@ def static_table(listing: Listing, most: int) -> str:
 def text(data: Rows, number: int, place: int) -> str:
     """Return a cell as people read it."""
     value, column = data.cells[place][number], data.columns[place]
-    if value is None or value == "":
-        return ""
-    if column.kind == "status":
+    if column.kind == "status" and value:
         return status_cell(str(value)).text
     if column.kind == "money" and type(value) is int:
         return rendering.money(value, currency(data.column("currency")[number]))

@@ -131,10 +131,10 @@ class Rewards(Listing):
         refuse_private_key(user, "userId")
         known = choices(self._api, "user_id")
         users = [known.get(user, user)]
-        if user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
-            sandbox = sandbox_of(self._api)
-            guide = {} if sandbox is None else self._api.sandbox.guide()
-            users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
+        if user == ALL and sandbox_of(self._api) is None:
+            users = list(known.values())
+        elif user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
+            users = [user["id"] for user in self._api.sandbox.guide().get("rewards_users", ())]
         return things.rewards(self._api, users)
 
     def show(self, user: str) -> None:
@@ -180,11 +180,8 @@ class Panel(Displayed):
         self.opened: tuple[str, str] | None = None
         """List and id of the open record."""
         self.rewards = Rewards(api)
-        self.lists: dict[str, Listing] = {}
-        for name, load in things.KINDS.items():
-            self.lists[name] = Listing(name, partial(load, api))
-            if name == "disputes":
-                self.lists["rewards"] = self.rewards
+        self.lists = {name: Listing(name, partial(load, api)) for name, load in things.KINDS.items()}
+        self.lists["rewards"] = self.rewards
         self.lists["transactions"] = Listing("transactions", things.Transactions(api))
         self.widget = in_order(PanelWidget())
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
@@ -345,7 +342,7 @@ class Panel(Displayed):
             self.rewards.show(str(asked["user"]))
         listing = self._current(name, again=bool(asked.get("again")))
         if asked.get("first") and len(listing) > FIRST:
-            rows = listing.first()
+            rows = listing.columns(limit=FIRST) | {"mark": None, "partial": True}  # they have other positions
         elif asked.get("mark") is None or "part" in asked:
             rows = listing.columns(int(asked.get("part", 0)))
         else:
@@ -418,7 +415,7 @@ class Panel(Displayed):
     def _on_find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Find the list that contains a record. If the page names a list, this list is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
-        for name in sorted(self.lists, key=lambda text: text != hint):
+        for name in sorted(self.lists, key=hint.__ne__):
             if name != "rewards" and key in self._current(name).data.positions:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
