@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
 from workbench.course.classroom import ClassServer, exports
-from workbench.course.classroom.server import inline_style
+from workbench.course.classroom.pages import inline_style
 from workbench.course.desk import TaskResult
 from workbench.course.task_files import DRILLS, EXERCISES
 

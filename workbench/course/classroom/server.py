@@ -15,7 +15,6 @@ import hmac
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -39,20 +38,19 @@ from workbench.course.classroom.learner_sandboxes import (
     LearnerSandboxes,
     split,
 )
-from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
+from workbench.course.classroom.pages import STYLESHEET, read, response, style
+from workbench.course.classroom.setup_page import SetupPage
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.desk import KINDS, Act
 from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
-from workbench.service.rendering import design
 
 MAX_BODY = 2**18  # maximum bytes of a request body
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
-_PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
-_STYLESHEET = '<link rel="stylesheet" href="/board.css">'
+_BOARD = {"/board": ".html", "/board.js": ".js", "/board.css": ".css"}
 _BEGIN = "begin"
 _STORE_SECONDS = 20  # maximum seconds of a learner's work that a killed server loses
 _UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
@@ -137,8 +135,8 @@ class ClassServer(ClassState):
         """Answer a request to the board or to a learner's sandbox."""
         self._widen()
         code, _, rest = request.path.removeprefix("/").partition("/")
-        if code in _PAGE and not rest:
-            return _page(code)
+        if kind := _BOARD.get(request.path):
+            return response(style() if kind == ".css" else read(f"board{kind}"), kind)
         if code == "board":
             return await asyncio.to_thread(self._board, request, rest)
         if code == SETUP:
@@ -243,8 +241,7 @@ class ClassServer(ClassState):
                 size, path = qr_path(link)
                 return _answer({"learner": sandboxes.learner.name, "link": link, "size": size, "path": path})
             case "GET", "certificates":
-                page = certificates(self.results, _STYLESHEET)
-                return Response(status=200, headers=PAGE_HEADERS, body=page.encode())
+                return response(certificates(self.results, STYLESHEET))
             case "POST", "act":
                 return self._refuse_post(request) or _performed(self._act, request)
         return refused(404, "Not Found")
@@ -279,22 +276,3 @@ def _performed(act: Callable[[Any], Facts], request: Request) -> Response:
 
 def _answer(value: object) -> Response:
     return Response(status=200, headers=_JSON | {"cache-control": "no-store"}, body=strict_json.dumps(value))
-
-
-def _page(name: str) -> Response:
-    headers = PAGE_HEADERS if name == "board" else {"content-type": _PAGE[name]}
-    text = _style() if name == "board.css" else _read("board.html" if name == "board" else name)
-    return Response(status=200, headers=headers, body=text.encode())
-
-
-def inline_style() -> str:
-    """Return the style sheet of standalone pages."""
-    return f"<style>{_style()}</style>"
-
-
-def _style() -> str:
-    return f"{design.variables('body', by_system=True)}{_read('board.css')}"
-
-
-def _read(name: str) -> str:
-    return files("workbench.course.classroom").joinpath(name).read_text(encoding="utf-8")

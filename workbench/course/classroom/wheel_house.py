@@ -100,13 +100,13 @@ def prepare(
         (setup / MANIFEST).write_bytes(json.dumps(content, indent=1).encode())
 
 
-def read_manifest(folder: Path | None) -> Facts | None:
-    """Return the content of setup.json in a class folder; None if nothing was prepared."""
+def read_manifest(folder: Path | None) -> Facts:
+    """Return the content of setup.json in a class folder; empty if nothing was prepared."""
     try:
         content: Facts = json.loads((folder / SETUP / MANIFEST).read_bytes()) if folder else {}
     except (FileNotFoundError, ValueError):
         content = {}
-    return content or None
+    return content
 
 
 def _sha256(file: Path) -> str:
