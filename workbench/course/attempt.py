@@ -67,8 +67,7 @@ class Attempt:
             facts["bought"] = [self._buy(client, *purchase) for purchase in task.purchases]
             for step in task.world:
                 run(client, self.sandbox, names, step)
-        facts.update({name: filled(names, value) for name, value in task.values.items()})
-        begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "live": [], "done": False}
+        begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "done": False}
         self.state.clear()
         self.state.update(mark(self.sandbox), facts=facts, answers={}, **begun)
         self.state["seen"] = self._actions(Evidence(self.sandbox, self.state))
@@ -91,9 +90,8 @@ class Attempt:
 
     def _actions(self, seen: Evidence) -> str:
         """Return a hash of what the learner did since the task began."""
-        changed = {id_: digest(record) for id_, record in seen.changed.items()}
-        requests = [signature(entry) for entry in seen.requests]
-        return digest({"changed": changed, "requests": requests, "answers": self.state["answers"]})
+        changed, requests = map(digest, seen.changed.values()), map(signature, seen.requests)
+        return digest({"changed": [*changed], "requests": [*requests], "answers": self.state["answers"]})
 
     def catch_up(self) -> bool:
         """Make the purchases of the live traffic that are due. Return whether there were any."""
@@ -106,7 +104,7 @@ class Attempt:
             for _ in range(due - state["played"]):
                 with suppress(WorkbenchError):  # the card was stopped, so the purchase fails
                     bought = self._buy(client, **purchase)
-                    state["live"].append(bought)
+                    state["others"].append(bought)
                     state["records"][bought] = digest(self.sandbox.state(bought))
         state["played"] = due
         return True

@@ -34,7 +34,6 @@ class Expectation:
         id: Records to compare, whether or not they changed. By default all created or changed records.
         where: Members that select records, requests or events.
         members: Members that the selected records, requests or events must have. The key in a file is `with`.
-        may: Further members that a request may have.
         others: Whether other requests of the operation are allowed.
         count: Required number: a number, "2+" for at least two, or "all" for all that are selected.
         distinct: Member that must differ among the matches.
@@ -55,7 +54,6 @@ class Expectation:
     id: Any = None
     where: Record = _NOTHING
     members: Record = _NOTHING
-    may: Sequence[str] = ()
     others: bool = False
     count: Any = None
     distinct: str = ""
