@@ -33,8 +33,7 @@ Record = Mapping[str, Any]
 def flat(value: object) -> Iterator[tuple[str, Any]]:
     """Yield the members of a value by dotted path, in Python names."""
     for path, inner in leaves_of(value, items=True):
-        names = path.replace("]", "").replace("[", ".").split(".")
-        yield ".".join(snake(name) for name in names if name not in ("", "members")), inner
+        yield ".".join(snake(name) for name in re.findall(r"[^][.]+", path) if name != "members"), inner
 
 
 def digest(record: Record) -> str:

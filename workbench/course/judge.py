@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.base.errors import visible
-from workbench.course.answers import comment
 from workbench.course.evidence import LISTED, Evidence, Record, as_number, flat, names_of
 from workbench.course.task_files import Expectation, Task
 from workbench.service.rendering import money
@@ -55,7 +54,7 @@ class _Judgment:
         if not given:
             yield f"not answered yet: {expected.subject}, {expected.that}."
         elif not same(given, filled(self._names, expected.value)):
-            advice = comment(expected, given)
+            advice = expected.comment(given)
             shown = money(int(given)) if expected.unit else visible(given, 60)
             yield f"{expected.subject} is not {shown}{f'; {advice}' if advice else ''}."
 
@@ -67,8 +66,10 @@ class _Judgment:
         right = [record for record in chosen if not (self._differing(record, members) or _further(record, expected))]
         needed, most = _bounds(expected, len(chosen))
         count = len({record.get(expected.distinct) for record in right}) if expected.distinct else len(right)
-        about = (chosen if count < needed else right) if where or members else ()
+        about = (chosen if count < needed else right) if members else ()
         self._claimed |= {str(record["id"]) for record in about if record.get("kind") == expected.subject}
+        if expected.count == 0:  # deleted records no longer have a kind
+            self._claimed |= {id_ for id_ in self._seen.changed if same(id_, where.get("id"))}
         if right and expected.name:
             self._names[expected.name] = right[-1]
         if count < needed:
@@ -89,14 +90,8 @@ class _Judgment:
         if subject in LISTED:
             records = [*LISTED[subject](seen.sandbox)]
         else:
-            stored = seen.records if expected.id or expected.everything else seen.changed
+            stored = seen.records if expected.everything or "id" in expected.where else seen.changed
             records = [record for record in stored.values() if record["kind"] == subject]
-        if expected.id:
-            named = filled(self._names, expected.id)
-            ids = set(named if isinstance(named, list) else [named])
-            records = [record for record in records if record["id"] in ids]
-            if expected.count == 0:  # deleted records no longer have a kind
-                self._claimed |= ids
         return [dict(flat(record)) for record in records]
 
     def _differing(self, record: Record, members: Record) -> list[str]:

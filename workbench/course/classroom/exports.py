@@ -74,20 +74,16 @@ def sheets(links: Mapping[str, str], style: str) -> str:
     """
     pages = []
     for name, link in links.items():
-        size, path = qr_path(link)
-        values = {"link": link, "text": repr(link), "size": size, "path": path}
-        pages.append(part("sheet", name=name, commands=part("commands"), **values))
+        code = {"link": link, "text": repr(link), "picture": qr_code(link)}
+        pages.append(part("sheet", name=name, commands=part("commands"), **code))
     return _page("Join the class", style, *pages)
 
 
-def qr_path(text: str) -> tuple[int, str]:
-    """Return a text's QR code as its width in modules, including the margin, and the SVG path of its dark modules."""
+def qr_code(text: str) -> str:
+    """Return a text's QR code as the URI of a picture."""
     import segno
 
-    rows = list(segno.make_qr(text).matrix_iter(border=4))
-    return len(rows), "".join(
-        f"M{column} {row}h1v1h-1z" for row, modules in enumerate(rows) for column, dark in enumerate(modules) if dark
-    )
+    return segno.make_qr(text).svg_data_uri(border=4, omitsize=True)
 
 
 def plan(name: str, style: str) -> str:

@@ -9,7 +9,8 @@ from workbench.service.rendering import design
 from workbench.service.rendering.elements import Markup, joined
 
 _HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+    "content-security-policy": "default-src 'none'; connect-src 'self'; img-src data:; script-src 'self'; "
+    "style-src 'self'",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }

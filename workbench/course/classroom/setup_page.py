@@ -24,13 +24,13 @@ class SetupPage:
     """Responses to requests below /setup.
 
     Attributes:
-        folder: Folder of the class; None if the class has no folder.
+        folder: Folder of the class.
         url: URL of the class server.
         certificate: Self-signed certificate of the server as PEM; empty for another certificate.
         fingerprint: Digits of the certificate's SHA-256 fingerprint, as in the links.
     """
 
-    folder: Path | None
+    folder: Path
     url: str
     certificate: str
     fingerprint: str
@@ -47,7 +47,7 @@ class SetupPage:
             install = self._install(manifest["targets"]) if manifest else part("unprepared")
             page = part("setup", install=install, link=link)
             return response(html_page("Set up your laptop", page, head=STYLESHEET, class_="guide"))
-        if self.folder is None or not manifest or name not in {"install.py", MANIFEST, *manifest["files"]}:
+        if not manifest or name not in {"install.py", MANIFEST, *manifest["files"]}:
             return None
         if name == "install.py":
             script = read(name).replace('SERVER = ""', f"SERVER = {f'{self.url}/{SETUP}'!r}", 1)
