@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -11,7 +10,6 @@ import attrs
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import InvalidRequest, Problem, UsageError, visible
-from workbench.base.system.files import write_file
 from workbench.client.calls.base import BaseClient, context_of
 from workbench.client.calls.client import refuse_async
 from workbench.client.session import sandbox_of
@@ -39,7 +37,7 @@ from workbench.screens.panel import lists as things
 from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import EXPLAINED, explanation
-from workbench.screens.panel.file import document, script, to_file
+from workbench.screens.panel.file import document, save, script, to_file
 from workbench.screens.panel.listing import FIRST, Listing, static_table
 from workbench.screens.panel.overview import (
     TILES,
@@ -55,7 +53,6 @@ from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.rendering.text import sentence
 
-_HERE = Path(__file__).parent
 _STATIC_ROWS = 20
 _FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "html": "HTML", "page": "HTML of all lists read"}
 EXPLANATION = "explanation"
@@ -440,7 +437,7 @@ class Panel(Displayed):
         elif key is not None:
             ids = [str(key)]
         else:
-            ids = [data.ids[number] for number in self._asked_rows(listing, asked) or ()]
+            ids = [data.ids[number] for number in listing.select(asked.get("mark"), asked["rows"])]
         load = partial(explanation, self._api, listing, column, ids)
         self.lists[EXPLANATION] = Listing(EXPLANATION, load)
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
@@ -486,31 +483,23 @@ class Panel(Displayed):
     def _on_export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Write the rows that a page shows to a file in the working folder, in the order of the page."""
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
-        listing, numbers = self.lists[name], self._asked_rows(self._current(name), asked)
         if kind not in _FILES:
             raise UsageError(f"unknown format {visible(kind, 20)}", of="browse")
         if kind == "page":
             return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
-        path = Path(f"{name.replace(' ', '-')}.{kind}")
+        listing, path = self._current(name), f"{name.replace(' ', '-')}.{kind}"
+        numbers = listing.select(asked.get("mark"), asked["rows"])
         if kind != "html":
-            return {"text": str(listing.to_file(path, numbers=numbers, overwrite=overwrite))}
-        if path.exists() and not overwrite:
-            raise FileExistsError(f"{path} exists")
-        shown = listing.data.only(listing.data.order if numbers is None else numbers)
+            return {"text": str(to_file(listing.frame(numbers), path, overwrite=overwrite))}
+        shown = Listing(name, lambda: listing.data.only(numbers))
         notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
-        page = document(sentence(name), [Listing(name, lambda: shown)], at=things.now(self._api), notes=notes)
-        write_file(path, page.encode(), private=False)
-        return {"text": f"{path}: {len(shown.ids):,} rows"}
-
-    def _asked_rows(self, listing: Listing, asked: Mapping[str, Any]) -> list[int] | None:
-        """Return the positions of the rows that a page names, in the order of the page; None if it names no rows."""
-        numbers = asked.get("rows")
-        return None if numbers is None else listing.select(asked.get("mark"), [int(number) for number in numbers])
+        page = document(sentence(name), [shown], at=things.now(self._api), notes=notes)
+        return {"text": str(save(page, path, (len(shown), len(shown.data.columns)), overwrite=overwrite))}
 
     def _on_select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Store the selected rows."""
         listing = self.lists[self._asked_list(asked)]
-        ids = [listing.data.ids[number] for number in self._asked_rows(listing, asked) or ()]
+        ids = [listing.data.ids[number] for number in listing.select(asked.get("mark"), asked["rows"])]
         self._chosen = (listing, ids) if ids else None
         return {"count": len(ids)}
 
