@@ -20,8 +20,8 @@ from workbench.course import membership
 from workbench.course.classroom import ClassServer, class_state, exports
 from workbench.course.classroom.class_results import read_roster
 from workbench.course.classroom.learner_sandboxes import MAX_OPEN
-from workbench.course.desk import Act, TaskResult
 from workbench.course.task_files import EXERCISES
+from workbench.course.task_result import TaskResult
 from workbench.sandbox.internals import internals
 
 pytestmark = pytest.mark.slow  # each test runs a class server
@@ -35,7 +35,7 @@ answer = "api.sandbox.cards.lock(guide['cards']['active'][0])"
 [[expect]]
 equals = "card"
 that = "the first active card, locked"
-id = "$cards.active.0"
+where = { id = "$cards.active.0" }
 with = { status = "locked" }
 """
 
@@ -223,7 +223,9 @@ def test_a_restarted_server_goes_on(server: ClassServer, ann: str, tmp_path: Pat
         asked = {"path": f"{address}/_sandbox/state", "body": json.dumps({"record_id": bought}).encode()}
         answer = asyncio.run(with_new.handle(Request(method="POST", headers=headers, local=True, **asked)))
         assert json.loads(answer.body)["held"] == 420
-        assert with_new.do("Ann", place, Act(kind="check", task="purchases-1"))["missing"]
+        asked |= {"path": f"{address}/_class", "body": b'{"kind": "check", "task": "purchases-1"}'}
+        answer = asyncio.run(with_new.handle(Request(method="POST", headers=headers, local=True, **asked)))
+        assert json.loads(answer.body)["missing"]
         assert with_new.results.get(f"attempt\nAnn\n{place}\npurchases-1")
     finally:
         with_new.close()
