@@ -54,7 +54,7 @@ class Finding:
     place: str = ""  # location of the first step that shows the value
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Unlisted:
     """An observation that neither the interface document nor a setting of the sandbox explains."""
 
@@ -64,18 +64,15 @@ class Unlisted:
     place: str
 
 
+@attrs.frozen
 class Learned(Shown):
     """Result of learning: a finding for each assumption, the unexplained observations, and the matching settings."""
 
     row_type = Finding
-
-    def __init__(
-        self, findings: Iterable[Finding], unlisted: Iterable[Unlisted], counts: Mapping[str, int], notes: Iterable[str]
-    ) -> None:
-        self.findings = tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
-        self.unlisted = tuple(sorted(unlisted, key=lambda item: (item.kind, item.name)))
-        self.counts = dict(counts)  # such as {"exchanges": 120, "events": 40}
-        self.notes = tuple(notes)  # items that were skipped, with reasons
+    findings: tuple[Finding, ...]
+    unlisted: tuple[Unlisted, ...]
+    counts: Mapping[str, int]  # such as {"exchanges": 120, "events": 40}
+    notes: tuple[str, ...]  # items that were skipped, with reasons
 
     @property
     def ok(self) -> bool:
@@ -98,11 +95,10 @@ class Learned(Shown):
         """Return a sheet of the findings, then of the unexplained observations."""
         seen = [row for row in self.findings if row.status != "not seen"]
         rows = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
-        rows += [
-            ("unlisted", f"{item.kind} {item.name}", str(item.count), "", "", item.place) for item in self.unlisted
-        ]
-        tally = Counter(finding.status for finding in self.findings)
-        title = ", ".join(f"{tally[status]} {status}" for status in _ORDER) + f", {len(self.unlisted)} on no list"
+        rows += [("unlisted", f"{row.kind} {row.name}", str(row.count), "", "", row.place) for row in self.unlisted]
+        statuses = [finding.status for finding in self.findings]
+        counts = [f"{statuses.count(status)} {status}" for status in _ORDER]
+        title = ", ".join([*counts, f"{len(self.unlisted)} on no list"])
         columns = ("status", "what", "seen", "observed", "assumed", "place")
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
@@ -110,15 +106,15 @@ class Learned(Shown):
         """Return the text of a behavior file: settings with their evidence as comments, then the other observations."""
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
         lines += ["", 'behavior = "documented"']
-        values = self.behavior
+        values, others = self.behavior, [""]
         for row in self.findings:
             if row.id in values:
                 evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
                 lines += ["", f"# {BEHAVIORS[row.id].says}", evidence, f"{row.id} = {toml.dumps(row.value)}"]
-        others = [row for row in self.findings if row.id not in values and row.status != "not seen"]
-        lines += ["", *(f"# {row.status}: {row.id}, {row.seen}, {row.place}" for row in others)]
-        lines += [f"# unlisted: {item.kind} {item.name}, {item.count} times, {item.place}" for item in self.unlisted]
-        return "\n".join(["".join(c if c.isprintable() else " " for c in line) for line in lines] + [""])
+            elif row.status != "not seen":
+                others.append(f"# {row.status}: {row.id}, {row.seen}, {row.place}")
+        others += [f"# unlisted: {row.kind} {row.name}, {row.count} times, {row.place}" for row in self.unlisted]
+        return "".join(f"{visible(line)}\n" for line in (*lines, *others))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the behavior file."""
@@ -282,10 +278,10 @@ class Replay:
     def _note(self, name: str, value: object, step: Step) -> None:
         self.tallies.setdefault(name, {}).setdefault(_plain(value), [value, 0, step.place])[1] += 1
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield a finding for each assumption."""
-        for row in assumptions():
-            yield self._finding(row.id)
+    def findings(self) -> tuple[Finding, ...]:
+        """Return a finding for each assumption, with refuted assumptions first."""
+        findings = [self._finding(row.id) for row in assumptions()]
+        return tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
 
     def _finding(self, key: str) -> Finding:
         expected = self.base.get(key)
@@ -304,7 +300,7 @@ class Replay:
         shown = value if key in self.base else None
         return Finding(id=key, status=status, seen=f"{count} of {total}", value=shown, expected=expected, place=place)
 
-    def unlisted(self) -> list[Unlisted]:
+    def unlisted(self) -> tuple[Unlisted, ...]:
         """Return the events of unknown kinds, and the differences that no setting explains."""
         rows = [
             ("event", ".".join(part if is_word(part) else "…" for part in (event.resource, event.action)), event.place)
@@ -314,12 +310,11 @@ class Replay:
         for step, attempt in self.differences:
             path = re.sub(r"/\d+(?=/|$)", "", min(attempt.differences))
             rows.append(("difference", f"{step.name or 'event'} {path}", step.place))
-        counts = Counter(row[:2] for row in rows)
-        places = {(kind, name): place for kind, name, place in reversed(rows)}
-        return [
-            Unlisted(kind=kind, name=name, count=count, place=places[kind, name])
-            for (kind, name), count in counts.most_common(_MAX_UNLISTED)
-        ]
+        groups: dict[Any, list[str]] = {}
+        for kind, name, place in rows:
+            groups.setdefault((kind, name), []).append(place)
+        largest = sorted(groups.items(), key=lambda group: -len(group[1]))[:_MAX_UNLISTED]
+        return tuple(Unlisted(kind, name, len(places), places[0]) for (kind, name), places in sorted(largest))
 
 
 _OF_KEYS = frozenset({401, 403})
@@ -368,7 +363,7 @@ def learn(
         items = read_traffic(given_files(paths, names or {}, "learn"), names or {}, reading)
     replay = Replay(sample_of(items, reading), settings("documented"))
     replay.run()
-    return Learned(replay.findings(), replay.unlisted(), reading.counts, [*reading.notes(), *replay.notes()])
+    return Learned(replay.findings(), replay.unlisted(), reading.counts, (*reading.notes(), *replay.notes()))
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
