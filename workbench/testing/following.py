@@ -4,18 +4,21 @@ Events without a cause become changes from outside.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
 import attrs
 
+from workbench.base.schema import walk
 from workbench.base.schema.rules import FULL
-from workbench.base.system.messages import Request
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox import cards, rewards
 from workbench.sandbox.context import RequestContext
 from workbench.service.interface.table import PREFIX
+from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.adoption import Adoption, Clues, settlement, snaked
 from workbench.testing.facts import seconds_of
@@ -29,6 +32,17 @@ _NEW = {
     "create_user_application": "user",
     "create_payment_account": "payment_account",
 }
+
+
+@cache
+def assumed_names(cls: type[Any]) -> Mapping[str, str]:
+    """Return the assumptions about a record's member names, by wire name."""
+    of = f"{walk.snake(cls.__name__)}."
+    return {member.wire: of + member.name for member in walk.members(cls) if member.about.assumed}
+
+
+QUERY_NAMES = assumed_names(ListRewardsActivity)
+"""Names in the query for a page of rewards, with their assumptions. A service ignores names that it does not know."""
 _TICK = 0.5  # maximum difference between the clocks, in seconds
 
 
@@ -141,8 +155,8 @@ class Following:
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # this recorder left all headers out
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
-        step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x, request=request)
+        request = Request(x.method, PREFIX + x.path.partition("?")[0], "", headers, x.sent)
+        step = Step(x.place, self._now, self._called(x, request), x.name, x.status, exchange=x)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
         if kind := _NEW.get(x.name):
             new_id = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
@@ -171,13 +185,20 @@ class Following:
             return "pages of rewards begin after items that no page showed"
         return ""
 
-    def without(self, step: Step, names: Collection[str]) -> Step:
-        """Return the call for a page as executed by a service that ignores some names in its query."""
-        query = {name: text for name, text in step.exchange.query if name not in names}
-        items = step.exchange.answered.get("items")
-        if "limit" in names and isinstance(items, list):
-            query["limit"] = str(len(items) + 1)
-        return attrs.evolve(step, run=self.twin.call(attrs.evolve(step.request, query=urlencode(query))))
+    def _called(self, x: Exchange, request: Request) -> Run:
+        """Return a function that answers a call as a service that ignores some names in its query."""
+        items = x.answered.get("items")
+
+        def run(twin: Twin) -> Response:
+            asked = QUERY_NAMES if x.name == "list_rewards_activity" else {}
+            settings = twin.environment.settings
+            ignored = {name for name, _ in x.query if name in asked and not settings[asked[name]]}
+            query = [pair for pair in x.query if pair[0] not in ignored]
+            if "limit" in ignored and isinstance(items, list):
+                query.append(("limit", str(len(items) + 1)))
+            return twin.engine.service.handle(attrs.evolve(request, query=urlencode(query)))
+
+        return run
 
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
         """Return the events that a call may have caused, oldest first; None if unknown."""

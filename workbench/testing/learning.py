@@ -8,9 +8,7 @@ explain decides nothing. The result contains no values from requests and answers
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from itertools import combinations
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ import attrs
 import orjson
 
 from workbench.base.errors import visible
-from workbench.base.schema import walk
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
 from workbench.client.calls.client import Client
@@ -27,7 +24,7 @@ from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
 from workbench.testing.facts import is_word
-from workbench.testing.following import Following, Sample
+from workbench.testing.following import QUERY_NAMES, Following, Sample, assumed_names
 from workbench.testing.proposals import PARTS, alternatives, proposed
 from workbench.testing.reads import send_reads
 from workbench.testing.recorded import Item, Reading, given_files, read_traffic
@@ -159,7 +156,9 @@ class Replay:
         for _ in range(_PASSES if self.search else 1):
             self.tallies, self.undecided, self.differences, self._tried = {}, {}, [], Counter()
             before = _plain(self.learned)
-            following = self._following = Following(self.sample, {**self.base, **self.learned})
+            following = self._following = Following(
+                self.sample, {**dict.fromkeys(QUERY_NAMES.values(), True), **self.base, **self.learned}
+            )
             for step, states in following.steps():
                 following.done(step, self._step(following.twin, step, states))
             for name, tally in self.tallies.items():
@@ -183,7 +182,7 @@ class Replay:
             return 0
         best = min(attempts, key=lambda attempt: len(attempt.differences))
         if self.search:
-            self._read_names(twin, step)
+            self._read_names(step)
             if best.differences:
                 best = self._explain(twin, step, attempts)
             else:
@@ -192,30 +191,16 @@ class Replay:
             self.differences.append((step, best))
         return twin.attempt(step, best.changes, best.state, keep=True).emitted
 
-    def _read_names(self, twin: Twin, step: Step) -> None:
-        """Count the assumed member names in a call and its answer. A rewards page shows which query names are read.
-
-        A service ignores query members whose names it does not know, so the answer is the same without them.
-        """
+    def _read_names(self, step: Step) -> None:
+        """Count the assumed member names in a call and its answer. `QUERY_NAMES` are tried like settings."""
         x = step.exchange
         if x is None or not x.ok or not x.name:
             return
-        answer: Any = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answered
-        asked = [(wire, row) for wire, row in _assumed(x.operation.request) if x.members.get(wire) is not None]
-        shown = [row for wire, row in _assumed(x.operation.answer) if answer.get(wire) is not None]
-        if x.name != "list_rewards_activity":
-            shown, asked = [*shown, *(row for _, row in asked)], []
-        for row in shown:
-            self._note(row, True, step)
-        names = [wire for wire, _ in asked]
-        if not names or not x.answered.get("items"):
-            return
-        subsets = [subset for size in range(len(names) + 1) for subset in combinations(names, size)]
-        ignored = [some for some in subsets if not twin.attempt(self._following.without(step, some), {}).differences]
-        for wire, row in asked:
-            is_ignored = {wire in some for some in ignored}
-            if len(is_ignored) == 1:
-                self._note(row, not is_ignored.pop(), step)
+        answer = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answered
+        for record, members in ((x.operation.request, x.members), (x.operation.answer, answer)):
+            for wire, name in assumed_names(record).items():
+                if members.get(wire) is not None and name not in QUERY_NAMES.values():
+                    self._note(name, True, step)
 
     def _confirm(self, twin: Twin, step: Step, agreeing: list[Attempt]) -> None:
         """Count the settings for which any other value would make the step differ, in each agreeing state."""
@@ -321,13 +306,6 @@ _OF_KEYS = frozenset({401, 403})
 """Refusals that the key alone may explain: its roles are not in the traffic."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 """Operations that may meet a settlement that no call and no event shows, which is as likely as another setting."""
-
-
-@cache
-def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
-    """Return the assumed members of a record, each with its wire name and assumption."""
-    of = f"{walk.snake(cls.__name__)}."
-    return tuple((member.wire, of + member.name) for member in walk.members(cls) if member.about.assumed)
 
 
 def learn(

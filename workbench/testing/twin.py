@@ -13,7 +13,7 @@ import attrs
 
 from workbench.base.errors import ApiError
 from workbench.base.schema import strict_json
-from workbench.base.system.messages import Request, Response
+from workbench.base.system.messages import Response
 from workbench.sandbox.context import NEVER, RequestContext, Seeds
 from workbench.sandbox.delivery import wire_event
 from workbench.sandbox.engine import Engine
@@ -75,7 +75,6 @@ class Step:
     events: list[Mapping[str, Any]] | None = None  # events that the call may have caused; None if unknown
     is_last: bool = False  # whether no later call can explain the events
     exchange: Any = None
-    request: Any = None
 
 
 @attrs.frozen(eq=False)
@@ -179,10 +178,6 @@ class Twin:
             facts[path] = "new" if self.store.get(kind, data) is None else "as before"
             self.store.put(kind, data, True)
         return facts
-
-    def call(self, request: Request) -> Run:
-        """Return a function that answers a request."""
-        return lambda twin: twin.engine.service.handle(request)
 
     def control(self, tenant: str, handler: Callable[..., object], **members: object) -> None:
         """Run a handler for a change that the service made. A refusal rolls the handler's changes back."""
