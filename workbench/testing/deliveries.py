@@ -150,7 +150,6 @@ class Deliveries(Life):
 
     def _deliver(self, delivery: Delivery) -> None:
         process = self._process
-        assert process is not None
         delivery.attempts += 1
         attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
         self.counts["deliveries"] += 1

@@ -290,13 +290,11 @@ class HttpUniverse(Universe):
             statuses = [delivery.result() for delivery in sent]
         kind = "deliveries at the same time" if len(batch) > 1 else "deliveries one at a time"
         self.counts[kind] += len(batch)
-        process = self._process
-        assert process is not None
         for (delivery, attempt), status in zip(batch, statuses, strict=True):
             self.add_line(
                 "delivery", f"{delivery.text}{attempt}{f', {len(batch)} at the same time' if len(batch) > 1 else ''}"
             )
-            self._answered(process, delivery, status or "no response", attempt)
+            self._answered(self._process, delivery, status or "no response", attempt)
             if delivery.kind != "forged":
                 self.after(0, lambda delivery=delivery: self._check(delivery))  # type: ignore[misc]
         if killed:

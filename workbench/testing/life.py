@@ -110,7 +110,7 @@ class Life:
         self._ordinals: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._ticks = self._moved = 0
-        self._process: Process | None = None
+        self._process = Process(dead=True)
 
     # interface for the application
 
@@ -250,7 +250,6 @@ class Life:
         return session
 
     def _alive(self) -> Process:
-        assert self._process is not None
         self._process.check()
         return self._process
 
@@ -272,13 +271,12 @@ class Life:
         return number
 
     def _boot(self) -> None:
-        if self._process is not None and not self._process.dead:
+        if not self._process.dead:
             return
-        is_restart = self._process is not None
+        if self._process.loop is not None:
+            self.add_line("start", "the application starts again")
         loop = VirtualLoop(lambda: self.now, self._choose_ready, self._failed_task)  # type: ignore[abstract]
         process = self._process = Process(loop)
-        if is_restart:
-            self.add_line("start", "the application starts again")
 
         def start() -> None:
             process.application = self._loaded()(self)
@@ -304,7 +302,7 @@ class Life:
     def kill_between(self, what: str) -> None:
         """Kill the process between two steps, if a decision says so."""
         process = self._process
-        if process is not None and not process.dead and self._decide(f"crash {what}", 2, 0.015):
+        if not process.dead and self._decide(f"crash {what}", 2, 0.015):
             self._kill(process, what)
             self._bury(process)
 
@@ -369,7 +367,7 @@ class Life:
     def _before(self, label: str) -> None:
         """Kill the process at an await, if a decision says so."""
         process = self._process
-        if not label or process is None or self.calm:
+        if not label or self.calm:
             return
         if self._decide(self._numbered(f"crash {label} await"), 2, 0.006):
             token = LABEL.set(label)

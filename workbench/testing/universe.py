@@ -86,7 +86,7 @@ class Universe(Deliveries):
     def request(self, method: str, *arguments: object) -> None:
         """Call a method of the application, as a user or client would. A crash loses the request."""
         process = self._process
-        if process is None or process.dead:
+        if process.dead:
             self.add_line("request", f"{method}: the application is down")
             return
         self.add_line("request", f"{method}({', '.join(map(short, arguments))})")
@@ -116,8 +116,7 @@ class Universe(Deliveries):
         if self.decisions.choose("machine at the end of a month", 2, 0.05):
             self.begin_later(_MONTH)
         self._boot()
-        process = self._process
-        if process is not None and not process.dead and self._books_at_start(process):
+        if not self._process.dead and self._books_at_start(self._process):
             self._break(
                 "nothing outlives a universe", "the books were not empty at the start: module-level state, a file"
             )
@@ -135,7 +134,6 @@ class Universe(Deliveries):
     def _next(self) -> None:
         """Run one ready callback of the application, or the next planned action."""
         process = self._process
-        assert process is not None
         if not process.dead:
             try:
                 stepped = process.loop.step(self._before)
@@ -202,10 +200,9 @@ class Universe(Deliveries):
 
     def close(self) -> None:
         """End the application's process."""
-        process = self._process
-        if process is not None and not process.dead:
-            process.dead = True
-            process.end()
+        if not self._process.dead:
+            self._process.dead = True
+            self._process.end()
 
 
 def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
@@ -241,7 +238,7 @@ class _Purchase:
     def add_line(self, text: str) -> None:
         self.universe.add_line("traffic", f"{text} of purchase {self.name}")
 
-    def emit(self, why: str, action: str, **spend: object) -> None:
+    def emit(self, why: str, action: str, **spend: Any) -> None:
         """Emit an event like the purchase's last one, with other members, as a service does without a call."""
         self.universe.happen(_changed(self.universe.latest[self.key], why, action, **spend))
 
