@@ -180,13 +180,10 @@ class _Tools:
         control = self._controls.get(name or "")
         if control is None or self._sandbox is None:
             raise _unknown("control", name, self._controls)
-        schema = _control_schema(control)["arguments"]
-        known, missing = schema["properties"], [key for key in schema["required"] if key not in arguments]
-        problems = [unknown_name(key, known) for key in arguments if key not in known]
-        problems += [Problem(key, "required", "is required") for key in missing]
-        if problems:
-            raise UsageError(problems, of=control.name)
-        given = {snake(key): value for key, value in arguments.items()}
+        given = {snake(name): value for name, value in arguments.items()}
+        if withheld := _WITHHELD.intersection(given):
+            known = _control_schema(control)["arguments"]["properties"]
+            raise UsageError([unknown_name(camel(name), known) for name in withheld], of=control.name)
         answer = json_values(perform(self._sandbox, control.name, given))
         if control.name == "guide":  # the guide contains API keys, which are left out
             del answer["api_keys"]

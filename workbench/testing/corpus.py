@@ -35,7 +35,7 @@ from workbench.service.rendering.text import Grid
 from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, resource_of
 from workbench.testing.learning import Replay, sample_of
-from workbench.testing.recorded import MALFORMED, Exchange, Reading, given_files, read_traffic
+from workbench.testing.recorded import MALFORMED, Exchange, Paths, Reading, given_files, read_traffic
 from workbench.testing.recording import exchange_of
 from workbench.testing.shapes import TOKEN, Shapes
 
@@ -108,7 +108,7 @@ class Corpus:
 
     def add(
         self,
-        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        paths: Paths,
         *,
         names: Mapping[str, str] | None = None,
     ) -> Reading:

@@ -27,7 +27,7 @@ from workbench.testing.facts import is_word
 from workbench.testing.following import QUERY_NAMES, Following, Sample, assumed_names
 from workbench.testing.proposals import PARTS, alternatives, proposed
 from workbench.testing.reads import send_reads
-from workbench.testing.recorded import Item, Reading, given_files, read_traffic
+from workbench.testing.recorded import Item, Paths, Reading, given_files, read_traffic
 from workbench.testing.recording import exchanges
 from workbench.testing.twin import Attempt, Change, Step, Twin
 
@@ -309,7 +309,7 @@ _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 
 
 def learn(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Client,
+    paths: Paths | Client,
     *,
     names: Mapping[str, str] | None = None,
     user_id: str | None = None,

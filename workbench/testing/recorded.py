@@ -181,6 +181,8 @@ class Delivery:
 
 
 Item = Exchange | Delivery
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""One path or several paths."""
 
 
 def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
@@ -206,7 +208,7 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
             raise _unusable(folder_or_file, f"holds no exchange of a request and an answer, and no event; {reasons}")
 
 
-def given_files(paths: object, names: Mapping[str, str], of: str) -> list[Path]:
+def given_files(paths: Paths, names: Mapping[str, str], of: str) -> list[Path]:
     """Return one path or several paths as a list.
 
     Raises:
@@ -214,13 +216,12 @@ def given_files(paths: object, names: Mapping[str, str], of: str) -> list[Path]:
     """
     unknown = [visible(f"names.{name}", 60) for name in names if name not in NAMES]
     problems = [Problem(name, "unknown", f"is not one of {', '.join(NAMES)}") for name in unknown]
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    given = list(several) if isinstance(several, Iterable) else []
-    if not given or not all(isinstance(path, str | os.PathLike) for path in given):
-        problems.append(Problem("paths", "type", "must be a path, or a list of at least one file or folder"))
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    if not given:
+        problems.append(Problem("paths", "required", "must be a path, or a list of at least one file or folder"))
     if problems:
         raise UsageError(problems, of=of)
-    return [Path(path) for path in given]
+    return given
 
 
 def _unusable(path: Path, problem: str) -> UnusableFile:
