@@ -15,7 +15,7 @@ from workbench.sandbox import cards, people, rewards
 from workbench.sandbox.context import Seeds
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Exchange
-from workbench.testing.twin import Change, Twin
+from workbench.testing.twin import Change, Twin, outside
 
 Record = dict[str, Any]
 States = list[Change]
@@ -135,17 +135,8 @@ def _transacted(of: Adoption) -> States:
         record = of.adopt("transaction", cards.new_transaction(key, card, at=of.at, **held, **merchant))
         of.store.save("card", card, available=card["available"] - amount, held=card["held"] + amount)
     is_open = record["status"] == "authorized" and of.x.name != "settle" and key not in of.clues.followed
-    return [settlement(of.tenant, key)] if is_open else []
-
-
-def settlement(tenant: str, key: str, cents: int | None = None) -> Change:
-    """Return a function that settles a transaction. By default the full hold is settled."""
-
-    def settle(twin: Twin) -> None:
-        amount = twin.store.get("transaction", key)["held"] if cents is None else cents
-        twin.control(tenant, cards.settle, transaction_id=key, amount=amount)
-
-    return settle
+    settle = outside(of.tenant, cards.settle, transaction_id=key, amount=record["held"])
+    return [settle] if is_open else []
 
 
 def _updated_user(of: Adoption) -> States:

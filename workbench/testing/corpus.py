@@ -239,7 +239,7 @@ class _Again:
     def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
         self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
-        ((self._key, _),) = Counter(map(_key, sample.calls)).most_common(1) or [("", 0)]
+        ((self._key, _),) = Counter(x.key for x in sample.calls).most_common(1) or [("", 0)]
         self._behind: set[str] = set()  # records that calls changed which were not repeated
         settled = {str(event.body.get("id")).lower() for event in sample.events if event.is_settlement}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
@@ -289,7 +289,7 @@ class _Again:
             return "they have another content type"
         if x.status in (401, 403, 429):
             return "they were refused for their key or rate"
-        if _key(x) != self._key:
+        if x.key != self._key:
             return "they were made with another key"
         if resource_of(x) in self._behind:
             return "their record was changed by something that cannot be repeated"
@@ -310,7 +310,3 @@ class _Again:
 
 def _asked(x: Exchange) -> bytes:
     return orjson.dumps([x.body, sorted(x.query)], option=orjson.OPT_SORT_KEYS)
-
-
-def _key(x: Exchange) -> str:
-    return x.sent_headers.get("api-key") or x.sent_headers.get("authorization", "").partition(" ")[2]

@@ -4,7 +4,7 @@ Events without a cause become changes from outside.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -20,10 +20,10 @@ from workbench.sandbox.context import RequestContext
 from workbench.service.interface.table import PREFIX
 from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.adoption import Adoption, Clues, settlement, snaked
+from workbench.testing.adoption import Adoption, Clues, snaked
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item
-from workbench.testing.twin import Change, Run, Step, Twin
+from workbench.testing.twin import Change, Run, Step, Twin, outside
 
 MAX_KEPT = 20_000  # maximum number of calls and events to replay
 _MAX_ALIKE = 50  # maximum number of calls of one kind
@@ -48,10 +48,9 @@ _TICK = 0.5  # maximum difference between the clocks, in seconds
 
 def resource_of(x: Exchange) -> str:
     """Return the id of the record whose events a call causes; empty if there is none."""
-    path = x.path_members
+    path, new = x.path_members, x.answered
     asked = path.get("transactionId") or path.get("uboId") or path.get("userId") or ""
-    new = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
-    return str(x.answered.get(new) or "").lower() if new else asked.lower()
+    return str(new.get("transactionId") or new.get("id") or "").lower() if x.name in _NEW else asked.lower()
 
 
 @attrs.define
@@ -134,11 +133,7 @@ class Following:
             self._move(x.at)
             if x.name not in _NEW:
                 yield from self._outside(resource, self._now - _TICK)
-            step, states, missing = self._step(x, resource)
-            if missing:
-                self.left[missing] += 1
-            else:
-                yield step, states
+            yield from self._step(x, resource)
         for resource in [*self._queues]:
             yield from self._outside(resource, float("inf"))
 
@@ -146,32 +141,39 @@ class Following:
         self._now = self._now if at is None else at
         self.twin.move(self._now)
 
-    def _step(self, x: Exchange, resource: str) -> tuple[Step, list[Change], str]:
-        """Return a call as a step, other states of the service, and the reason if the call cannot be replayed."""
-        headers = dict(x.sent_headers)
-        key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
+    def _step(self, x: Exchange, resource: str) -> Iterator[tuple[Step, list[Change]]]:
+        """Yield a call as a step, with other states of the service, unless the call cannot be replayed."""
+        headers, key = dict(x.sent_headers), x.key
         if not key and x.status != 401:
             key = headers["api-key"] = "recorded"  # recorders leave API keys out
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # this recorder left all headers out
         request = Request(x.method, PREFIX + x.path.partition("?")[0], "", headers, x.sent)
-        step = Step(x.place, self._now, self._called(x, request), x.name, x.status, exchange=x)
-        step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
-        if kind := _NEW.get(x.name):
-            new_id = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
-            step.new_ids = {kind: new_id} if new_id and x.ok else {}
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
-        states: list[Change] = []
         missing = self._missing(x, tenant)
+        states: list[Change] = []
         with suppress(*MALFORMED):
             states = Adoption(self.twin, self._now, tenant, self.clues, x).states()
         self._left[resource] -= x.ok
-        step.is_last = x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0
-        step.events = self._expected(x, resource)
+        step = Step(
+            x.place,
+            self._now,
+            self._called(x, request),
+            x.name,
+            x.status,
+            new_ids={_NEW[x.name]: resource} if x.ok and resource and x.name in _NEW else {},
+            has_key=bool(headers.get("idempotency-key")) and x.method != "GET",
+            events=self._expected(x, resource),
+            is_last=x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0,
+            exchange=x,
+        )
         with self.twin.store:
             step.facts = self.twin.answer_facts(step, x.status, x.headers, x.received, recorded=True)
-        return step, states, missing
+        if missing:
+            self.left[missing] += 1
+        else:
+            yield step, states
 
     def _missing(self, x: Exchange, tenant: str) -> str:
         """Return which records a replay of a call lacks; empty if it lacks none."""
@@ -250,31 +252,29 @@ def _spent(event: Delivery, key: str, adoption: Adoption) -> Run | None:
     """Return the purchase, settlement, reversal or refund that an event shows."""
     spend, cents, card = event.spend, event.cents, event.spend.get("cardId")
     transaction = adoption.store.get("transaction", key)
-    if cents is None or (transaction is None and (cents <= 0 or not isinstance(card, str))):
+    if cents is None:
         return None
-    if transaction is not None and event.is_settlement:
-        return settlement(transaction["tenant"], key, cents)
-    tenant = adoption.tenant
-    handler: Callable[..., object] = cards.authorize
-    members: dict[str, Any] = {"transaction_id": key, "amount": -cents, "new_amount": cents or FULL}
     if transaction is not None:
-        if event.action != "updated" and cents >= 0:
-            return None
-        tenant, handler = transaction["tenant"], cards.reverse if event.action == "updated" else cards.refund
-    else:
-        adoption.card(str(card).lower())
-        reason = str(spend.get("declinedReason") or "").lower().replace(" ", "_")
-        is_declined = event.action == "created" and spend.get("status") == "declined"
-        usual = DeclineReason.CVV_MISMATCH if is_declined else None
-        members = {
-            "card_id": card,
-            "amount": cents,
-            "currency": "USD",
-            "merchant_name": str(spend.get("merchantName") or "M").rstrip(),
-            "merchant_category_code": str(spend.get("merchantCategoryCode") or "5411"),
-            "decline_reason": DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
-        }
-    return lambda twin: twin.control(tenant, handler, **members)
+        handler: Any = cards.reverse if event.action == "updated" else cards.refund if cents < 0 else None
+        handler = cards.settle if event.is_settlement else handler
+        amounts = {"amount": abs(cents), "new_amount": cents or FULL}
+        return handler and outside(transaction["tenant"], handler, transaction_id=key, **amounts)
+    if cents <= 0 or not isinstance(card, str):
+        return None
+    adoption.card(card.lower())
+    reason = str(spend.get("declinedReason") or "").lower().replace(" ", "_")
+    is_declined = event.action == "created" and spend.get("status") == "declined"
+    usual = DeclineReason.CVV_MISMATCH if is_declined else None
+    return outside(
+        adoption.tenant,
+        cards.authorize,
+        card_id=card,
+        amount=cents,
+        currency="USD",
+        merchant_name=str(spend.get("merchantName") or "M").rstrip(),
+        merchant_category_code=str(spend.get("merchantCategoryCode") or "5411"),
+        decline_reason=DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
+    )
 
 
 def _changed(event: Delivery, key: str, adoption: Adoption) -> Run | None:
@@ -294,13 +294,12 @@ def _changed(event: Delivery, key: str, adoption: Adoption) -> Run | None:
     else:
         return None
 
-    def run(twin: Twin) -> None:
-        record = twin.store.save(kind, twin.store.get(kind, key), **changes)
+    def change(context: RequestContext, _: object) -> None:
+        record = context.store.save(kind, context.store.get(kind, key), **changes)
         name = "card" if kind == "card" else "applicant"
-        context = RequestContext(twin.environment, "outside")
         context.emit(f"{event.resource}.updated", record["tenant"], **{name: record}, **of)
 
-    return run
+    return outside(adoption.tenant, change)
 
 
 _FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated", 0): "completed"}

@@ -123,6 +123,11 @@ class Exchange:
         return 200 <= self.status < 300
 
     @property
+    def key(self) -> str:
+        """API key of the request; empty if the recorder left it out."""
+        return self.sent_headers.get("api-key") or self.sent_headers.get("authorization", "").partition(" ")[2]
+
+    @property
     def members(self) -> dict[str, Any]:
         """Members of the request, from its query, body and path."""
         return {**dict(self.query), **_object(self.body), **self.path_members}

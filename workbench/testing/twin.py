@@ -179,14 +179,6 @@ class Twin:
             self.store.put(kind, data, True)
         return facts
 
-    def control(self, tenant: str, handler: Callable[..., object], **members: object) -> None:
-        """Run a handler for a change that the service made. A refusal rolls the handler's changes back."""
-        context = RequestContext(self.environment, "outside")
-        context.tenant = self.store.get("tenant", tenant) or TENANT
-        self.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
-        with suppress(ApiError), self.store:
-            handler(context, SimpleNamespace(**members))
-
     def learn_key(self, key: str) -> str:
         """Return the tenant of an API key. A new key gets a new tenant."""
         known = self.store.get("key", key)
@@ -197,3 +189,16 @@ class Twin:
                 self.store.put("tenant", tenant, {"id": tenant, **TENANT})
                 self.store.put("key", key, known)
         return str(known["tenant"])
+
+
+def outside(tenant: str, handler: Callable[..., object], **members: object) -> Change:
+    """Return a change that the service made without a call. A refusal rolls the handler's changes back."""
+
+    def change(twin: Twin) -> None:
+        context = RequestContext(twin.environment, "outside")
+        context.tenant = twin.store.get("tenant", tenant) or TENANT
+        twin.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
+        with suppress(ApiError), twin.store:
+            handler(context, SimpleNamespace(**members))
+
+    return change
