@@ -20,7 +20,7 @@ from workbench.sandbox.context import RequestContext
 from workbench.service.interface.table import PREFIX
 from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.adoption import Adoption, Clues, snaked
+from workbench.testing.adoption import Adoption, snaked
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item
 from workbench.testing.twin import Change, Run, Step, Twin, outside
@@ -91,7 +91,7 @@ class Following:
 
     def __init__(self, sample: Sample, settings: dict[str, Any]) -> None:
         self.twin = Twin(settings)
-        self.clues = Clues()
+        self.adoption = Adoption(self.twin)
         self.left: Counter[str] = Counter()  # by reason, the number of calls that cannot be replayed
         self._sample = sample
         self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # by record, the number of calls that remain
@@ -99,7 +99,7 @@ class Following:
         self._now = 0.0
         self._emitted = 0
         self._refunded: dict[str, str] = {}  # by refund with a separate id, its transaction
-        self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
+        self.adoption.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
         resources = {resource_of(x) for x in sample.calls}
         accepted = [x for x in sample.calls if x.name == "simulate_refund" and x.ok]
         refunds = [(resource_of(x), x.members.get("amount")) for x in accepted]
@@ -115,11 +115,11 @@ class Following:
         """
         key, spend, cents = str(event.body.get("id", "")).lower(), event.spend, event.cents or 0
         if event.resource == "card" and isinstance(limit := (event.body.get("limit") or {}).get("amount"), int):
-            self.clues.limits[key] = limit
+            self.adoption.limits[key] = limit
         elif event.resource == "transaction":
-            self.clues.followed.add(key)
+            self.adoption.followed.add(key)
             if isinstance(spend.get("userId"), str):
-                self.clues.holders[str(spend.get("cardId", "")).lower()] = spend["userId"].lower()
+                self.adoption.holders[str(spend.get("cardId", "")).lower()] = spend["userId"].lower()
             calls = [refund for refund in refunds if refund[1] in (None, -cents)]
             if cents < 0 and calls and key not in resources | self._refunded.keys():
                 refunds.remove(calls[0])
@@ -154,7 +154,7 @@ class Following:
         missing = self._missing(x, tenant)
         states: list[Change] = []
         with suppress(*MALFORMED):
-            states = Adoption(self.twin, self._now, tenant, self.clues, x).states()
+            states = self.adoption.states(x, self._now, tenant)
         self._left[resource] -= x.ok
         step = Step(
             x.place,
@@ -239,8 +239,8 @@ class Following:
     def _from_event(self, queue: list[Delivery], resource: str) -> Step | None:
         """Return the change behind the first event of a queue as a step."""
         event = queue[0]
-        adoption = Adoption(self.twin, self._now, self.twin.learn_key("recorded"), self.clues)
-        change = (_spent if event.resource == "transaction" else _changed)(event, resource, adoption)
+        self.adoption.at, self.adoption.tenant = int(self._now * 1000), self.twin.learn_key("recorded")
+        change = (_spent if event.resource == "transaction" else _changed)(event, resource, self.adoption)
         if change is None:
             return None
         step = Step(event.place, self._now, change, is_last=True, events=[other.event for other in _group(queue)])
