@@ -32,7 +32,6 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import refused
 from workbench.sandbox.service import MAX_BODY
-from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what
 from workbench.testing.process import Process
@@ -97,10 +96,6 @@ class HttpApplication:
         repr=False,
         eq=False,
     )
-
-    def universe(self, _: object, sandbox: Sandbox, decisions: Decisions, folder: Path, **options: object) -> Universe:
-        """Return a universe of this application."""
-        return HttpUniverse(self, sandbox, decisions, folder, **options)
 
     def receive(self, delivery: Delivery) -> int:
         """Send a delivery and return the status of the response; 0 if there is no response."""
