@@ -62,7 +62,7 @@ class Sample:
     left: int = 0  # calls that the replay leaves out
     _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
     _kept: set[str] = attrs.field(factory=set)
-    _delivered: set[bytes] = attrs.field(factory=set)
+    _delivered: set[int] = attrs.field(factory=set)
 
     def add(self, item: Item) -> None:
         """Add a call or event, unless the sample already has enough of the same kind."""

@@ -7,7 +7,6 @@ first.
 import base64
 import csv
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -93,7 +92,7 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-@attrs.define(slots=True)
+@attrs.define
 class Exchange:
     """One request and its answer. Header names are in lower case."""
 
@@ -138,24 +137,18 @@ class Exchange:
         return _object(self.answer)
 
 
-@attrs.define(slots=True)
+@attrs.define
 class Delivery:
-    """One webhook delivery."""
+    """One webhook delivery. Its body and spend are empty if the event has none."""
 
     place: str
     headers: Mapping[str, str]
     event: Mapping[str, Any]
     at: float | None
-
-    @property
-    def body(self) -> Mapping[str, Any]:
-        """Body of the event; empty if the event has no object there."""
-        return _object(self.event.get("body"))
-
-    @property
-    def spend(self) -> Mapping[str, Any]:
-        """Spend of the event; empty if the event has none."""
-        return _object(self.body.get("spend"))
+    body: Mapping[str, Any]
+    spend: Mapping[str, Any]
+    resource: str  # kind of the event's record, such as "card"
+    action: str  # what happened to the record, such as "updated"
 
     @property
     def cents(self) -> int | None:
@@ -164,25 +157,14 @@ class Delivery:
         return amount if isinstance(amount, int) else None
 
     @property
-    def resource(self) -> str:
-        """Kind of the event's record, such as "card"."""
-        return str(self.event.get("resource"))
-
-    @property
-    def action(self) -> str:
-        """What happened to the event's record, such as "updated"."""
-        return str(self.event.get("action"))
-
-    @property
     def is_settlement(self) -> bool:
         """Whether the event shows a settlement."""
         return self.action == "completed" and (self.cents or 0) > 0
 
     @property
-    def content(self) -> bytes:
-        """Digest of the event without its envelope id. All delivery attempts of an event have the same digest."""
-        rest = {name: value for name, value in self.event.items() if name != "id"}
-        return hashlib.blake2b(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+    def content(self) -> int:
+        """Hash of the event without its envelope id. All delivery attempts of an event have the same hash."""
+        return hash(orjson.dumps({**self.event, "id": None}, option=orjson.OPT_SORT_KEYS))
 
 
 Item = Exchange | Delivery
@@ -355,7 +337,10 @@ def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | 
     event = members.get("body")
     event = _json(_bytes(event)) if isinstance(event, str | bytes) else event
     if isinstance(event, dict) and {"resource", "action"} <= event.keys():
-        return Delivery(place, _headers(members.get("headers")), event, seconds_of(members.get("time")))
+        headers, at = _headers(members.get("headers")), seconds_of(members.get("time"))
+        body = _object(event.get("body"))
+        kind = str(event["resource"]), str(event["action"])
+        return Delivery(place, headers, event, at, body, _object(body.get("spend")), *kind)
     reading.skip(f"neither an exchange nor an event; {HINT}", place)
     return None
 
