@@ -184,8 +184,9 @@ class Corpus:
             for x in sample.calls:
                 differences += again.make(x)
             notes += [f"could not be repeated: {count:,} calls, {why}" for why, count in again.left.items()]
-        if reading.newest and time.time() - reading.newest > _OLD:
-            notes.append(f"the newest call is {int((time.time() - reading.newest) // 86_400):,} days old; record again")
+        age = time.time() - reading.newest
+        if reading.newest and age > _OLD:
+            notes.append(f"the newest call is {int(age // 86_400):,} days old; record again")
         accepted = self._accepted()
         rows = tuple(attrs.evolve(row, accepted=accepted.get((row.operation, row.path), "")) for row in differences)
         unused = sorted(accepted.keys() - {(row.operation, row.path) for row in rows})
@@ -267,8 +268,8 @@ class _Again:
         if len(old) == len(new):
             self._new.update(zip(old, new, strict=True))
         ids = {key.lower() for key in self._new.values()}
-        recorded = Reader(x.at or 0.0, ids).read_answer(x.status, self._renamed(x.received))
-        shown = Reader(now.at or time.time(), ids).read_answer(now.status, now.received)
+        recorded = Reader(x.at or 0.0, ids, set()).read_answer(x.status, self._renamed(x.received))
+        shown = Reader(now.at or time.time(), ids, set()).read_answer(now.status, now.received)
         return _compared(x.name, recorded, shown, "service", x.place)
 
     def _reason(self, x: Exchange) -> str:

@@ -30,7 +30,8 @@ _LATE = ((0.2, ""), (2.5, "2 s late"), (95.0, "95 s late"), (7_200.0, "2 h late"
 """Seconds until a delivery, and their description."""
 _AGAIN = ((0.0, ""), (0.0, "at the same time"), (1.0, "1 s later"), (3_600.0, "1 h later"), (100_000.0, "28 h later"))
 """Seconds until the repeat of a delivery, and their description. The first entry stands for no repeat."""
-_FORGED = ("", "wrong signature", "no signature", "signature of another body")
+_FORGED = {"": (), "wrong signature": (_FORGER,), "no signature": (), "signature of another body": ()}
+"""Keys that sign a forged copy of an event, by the kind of forgery. The first entry stands for no forgery."""
 _FORMS: tuple[Callable[[Any], bytes], ...] = (
     strict_json.dumps,
     lambda event: json.dumps(event).encode(),
@@ -115,31 +116,27 @@ class Deliveries(Life):
             other = {**event, "id": key, "resource": "loyalty", "action": "expired", "body": {"id": key}}
             what = f"loyalty.expired after {name}"
             self._send_later(0.5, _delivery(what, "loyalty.expired, unknown kind", other, keys, "unknown"))
-        forged = _FORGED[self._decide(f"event {name} forged", 4, 0.03)]
+        forged = [*_FORGED][self._decide(f"event {name} forged", 4, 0.03)]
         if forged:
             copy, story = {**event, "id": made_up(name, 2)}, f"forged copy of {text} ({forged})"
-            fake = _delivery(f"forged {name}", story, copy, (_FORGER,), "forged")
-            if forged == "no signature":
-                del fake.headers[SIGNATURE]
-            elif forged == "signature of another body":
+            fake = _delivery(f"forged {name}", story, copy, _FORGED[forged], "forged")
+            if forged == "signature of another body":
                 fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self._signing)
             self._send_later(0.7, fake)
         seconds, late = _LATE[self._decide(f"event {name} late", len(_LATE), 0.12)]
         twice = self._decide(f"event {name} twice", 4, 0.12)
-        if not twice and self._decide(f"event {name} much later again", 2, 0.006):
-            twice = 4
+        pause, again = _AGAIN[twice or 4 * self._decide(f"event {name} much later again", 2, 0.006)]
         form = self.decisions.choose(f"traffic form of {name}", len(_FORMS), 0.06)
         delivery = _delivery(name, f"{text}, {late}" if late else text, event, keys, form=form)
-        pause, again = _AGAIN[twice]
         kinds = {
-            "": True,
-            " late": late,
-            " with the new signing key": len(keys) == 2,
-            f" of {unknown}s": unknown,
-            f" twice, {again}": again,
-            " in another form of JSON": form,
+            "events": True,
+            "events late": late,
+            "events with the new signing key": len(keys) == 2,
+            f"events of {unknown}s": unknown,
+            f"events twice, {again}": again,
+            "events in another form of JSON": form,
         }
-        self.counts.update(f"events{kind}" for kind, is_so in kinds.items() if is_so)
+        self.counts.update(kind for kind, is_so in kinds.items() if is_so)
         self._send_later(seconds, delivery)
         if again:
             repeated = attrs.evolve(delivery, name=f"{name} again", text=f"{text}, again ({again})")

@@ -154,18 +154,15 @@ class Twin:
             for facts, emitted in ((shown, events), (recorded, likely)):
                 for number, event in enumerate(emitted):
                     parts = {name: event.get(name) for name in ("resource", "action", "version", "body")}
-                    reader = Reader(step.at, self.ids)
+                    reader = Reader(step.at, self.ids, self.unnamed if facts is recorded else set())
                     facts |= reader.read(f"event {number}", parts)
-                    self.unnamed |= reader.unnamed if facts is recorded else set()
         return shown, recorded
 
     def answer_facts(
         self, step: Step, status: int, headers: Mapping[str, str], body: bytes, *, recorded: bool
     ) -> Facts:
         """Return the facts of an answer."""
-        reader = Reader(step.at, self.ids)
-        facts = reader.read_answer(status, body)
-        self.unnamed |= reader.unnamed if recorded else set()
+        facts = Reader(step.at, self.ids, self.unnamed if recorded else set()).read_answer(status, body)
         limit = headers.get("x-ratelimit-limit", "")
         if limit.isdigit() and len(limit) < 8:  # a number with more digits may identify a person
             facts["limit"] = int(limit)
