@@ -39,6 +39,16 @@ FAULTS = (
     "carried out too late", "not connected", "answered 503", "answered 429",
 )  # fmt: skip
 """Possible faults of a call."""
+_EXECUTED = frozenset({"", "lost after it was carried out", "cut", "answered too late"})
+_LOST = Broken("the connection was lost while waiting for the answer", left=True)
+_LATE = Broken("no answer in time", left=True, timeout=True)
+_BROKEN = {
+    "lost before it was carried out": _LOST,
+    "lost after it was carried out": _LOST,
+    "answered too late": _LATE,
+    "carried out too late": _LATE,
+    "not connected": Broken("no connection: Connection refused", left=False),
+}
 
 
 class UniverseClock(Clock):
@@ -202,7 +212,7 @@ class Life:
         outgoing: HttpRequest,
         send: Callable[[HttpRequest], HttpResponse],
         pause: Callable[[float], Awaitable[object]],
-    ) -> HttpResponse | Broken:
+    ) -> Any:
         """Return the answer to a call of the application, or the fault that replaces the answer."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
@@ -211,23 +221,18 @@ class Life:
         await pause(_ROUND_TRIP)
         process.check()
         timeout = min(outgoing.deadline - self.now, 3_600.0)
-        answer: HttpResponse | Broken = Broken("the connection was lost while waiting for the answer", left=True)
-        if fault in ("", "lost after it was carried out", "cut", "answered too late"):
-            response = self._carry_out(outgoing, send)
-            answer = answer if fault.startswith("lost") else response
-        shown = fault or f"answered {getattr(answer, 'status', 0)}"
+        response = self._carry_out(outgoing, send) if fault in _EXECUTED else None
+        shown = fault or f"answered {getattr(response, 'status', 0)}"
         self.add_line("call", f"{name}{what(outgoing.body or b'')}: {shown}")
         if fault == "carried out too late":
             self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
         if fault.endswith("too late"):
             await pause(timeout)
-            answer = Broken("no answer in time", left=True, timeout=True)
-        elif fault == "cut" and isinstance(answer, HttpResponse):
+        answer: Any = _BROKEN.get(fault, response)
+        if fault == "cut":
             broken = Broken("the connection ended before the end of the answer", left=True)
             answer = attrs.evolve(answer, body=answer.body[: len(answer.body) // 2], broken=broken)
-        elif fault == "not connected":
-            answer = Broken("no connection: Connection refused", left=False)
-        elif fault.startswith("answered "):
+        elif fault in ("answered 503", "answered 429"):
             answer = HttpResponse(outgoing, int(fault[-3:]), {"retry-after": "2"}, b"")
         process.check()
         if effect:

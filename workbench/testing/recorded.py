@@ -335,7 +335,7 @@ def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | 
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
     event = members.get("body")
-    event = _json(_bytes(event)) if isinstance(event, str | bytes) else event
+    event = _json(event) if isinstance(event, str | bytes) else event
     if isinstance(event, dict) and {"resource", "action"} <= event.keys():
         headers, at = _headers(members.get("headers")), seconds_of(members.get("time"))
         body = _object(event.get("body"))
@@ -355,7 +355,9 @@ def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Excha
     host = urlsplit(url).netloc if "://" in url else ""
     target, _, query = url.partition("?")
     _, prefix, path = target.partition(PREFIX + "/")
-    operation, path_members = _operation(method, "/" + path) if prefix else (None, {})
+    rows = [row for row in SERVED.values() if row.method == method] if prefix else []
+    found = ((row, row.in_path("/" + path)) for row in rows)
+    operation, path_members = next(((row, part) for row, part in found if part is not None), (None, {}))
     if operation is not None:
         reading.hosts.add(host)
     if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
@@ -394,13 +396,6 @@ def _bytes(body: object) -> bytes:
     if body is None or isinstance(body, bytes):
         return body or b""
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
-
-
-def _operation(method: str, path: str) -> tuple[Operation[..., Any] | None, Mapping[str, str]]:
-    for row in SERVED.values():
-        if row.method == method and (members := row.in_path(path)) is not None:
-            return row, members
-    return None, {}
 
 
 @lru_cache(maxsize=64)

@@ -248,9 +248,7 @@ class _Purchase:
         answer = universe.simulate(authorize, **members, merchant_category_code="5411", decline_reason=declined)
         self.key = str(answer.transaction_id)
         universe.names[self.key] = f"purchase {self.name}"
-        universe.add_line(
-            "traffic", f"purchase {self.name} of {self.cents} cents: {answer.status} ({short(self.key)})"
-        )
+        universe.add_line("traffic", f"purchase {self.name} of {self.cents} cents: {answer.status} ({short(self.key)})")
         if answer.status == "authorized" and self.fate != "left open":
             universe.after(_EXPIRY if self.fate == "expired" else self.gaps[0], self.complete)
         self.choose("other events", (lambda: None, self.lock, self.review), 0.1)()
