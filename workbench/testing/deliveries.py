@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -40,6 +40,9 @@ _FORMS: tuple[Callable[[Any], bytes], ...] = (
 )
 """Forms of the same JSON: compact, with blanks and escapes, indented, with escaped slashes."""
 _UNKNOWN = ("", "unknown version", "unknown kind")
+
+
+Event = dict[str, Any]
 
 
 @attrs.define(eq=False)
@@ -85,7 +88,7 @@ class Deliveries(Life):
             event = wire_event(self._engine.environment, kept)
             self.happen(event)
 
-    def happen(self, event: dict[str, Any]) -> None:
+    def happen(self, event: Event) -> None:
         """Add the amounts of an event to the service's totals, and plan the deliveries of the event."""
         if event["resource"] == "transaction":
             transaction, spend = event["body"]["id"], event["body"]["spend"]
@@ -96,7 +99,7 @@ class Deliveries(Life):
                 self.posted.append((transaction, spend["amount"]))
         self._plan(event)
 
-    def _plan(self, event: dict[str, Any]) -> None:
+    def _plan(self, event: Event) -> None:
         """Plan the deliveries of one event."""
         body, kind = event["body"], f"{event['resource']}.{event['action']}"
         key = body.get("id", "")
@@ -201,9 +204,7 @@ class Deliveries(Life):
         self.breaches.append(Breach(invariant, breach))
 
 
-def _delivery(
-    name: str, text: str, event: Mapping[str, Any], keys: Iterable[Key], kind: str = "event", form: int = 0
-) -> Delivery:
+def _delivery(name: str, text: str, event: Event, keys: Iterable[Key], kind: str = "event", form: int = 0) -> Delivery:
     body = _FORMS[form](event)
     signed = {name: sign(body, key) for name, key in zip((SIGNATURE, SECONDARY), keys, strict=False)}
     return Delivery(name, text, {"content-type": "application/json", **signed}, body, kind)

@@ -21,7 +21,7 @@ from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
-from workbench.testing.decisions import Breach, Decisions, Moment
+from workbench.testing.decisions import Breach, Decisions, Moment, Numbers
 from workbench.testing.http_application import HttpApplication, HttpUniverse
 from workbench.testing.machine import MachineClock
 from workbench.testing.universe import Universe, unequal
@@ -105,7 +105,7 @@ class Failure:
     seed: int
     universe: int
     found_trace: str
-    decisions: Mapping[str, int]
+    decisions: Numbers
     breach: Breach
     story: tuple[Moment, ...]
     trace: str
@@ -126,7 +126,7 @@ class Exploration(Shown):
     seed: int
     universes: int
     seconds: float
-    counts: Mapping[str, int]
+    counts: Numbers
     failure: Failure | None = None
     interrupted: bool = False
 
@@ -230,7 +230,7 @@ class _Explorer:
         return found
 
 
-def _simpler(taken: Mapping[str, int], size: int) -> Iterator[dict[str, int]]:
+def _simpler(taken: Numbers, size: int) -> Iterator[dict[str, int]]:
     """Yield the decisions without each group of `size` decisions. For size 1, also reduce each number."""
     names = [*taken]
     groups = [dict.fromkeys(names[start : start + size], 0) for start in range(0, len(names), size)]
@@ -247,7 +247,7 @@ def explore(
     universes: int = 500,
     seed: int = 1,
     universe: int | None = None,
-    decisions: Mapping[str, int] | None = None,
+    decisions: Numbers | None = None,
     scenario: Callable[[Universe], object] | None = None,
     sandbox: Sandbox | None = None,
     fresh_modules: Sequence[str] = (),

@@ -43,6 +43,8 @@ def assumed_names(cls: type[Any]) -> Mapping[str, str]:
 
 QUERY_NAMES = assumed_names(ListRewardsActivity)
 """Names in the query for a page of rewards, with their assumptions. A service ignores names that it does not know."""
+Steps = Iterator[tuple[Step, list[Change]]]
+"""Steps, each with other states in which the service may have been."""
 _TICK = 0.5  # maximum difference between the clocks, in seconds
 
 
@@ -126,7 +128,7 @@ class Following:
                 self._refunded[key] = calls[0][0]
         self._queues.setdefault(self._refunded.get(key, key), []).append(event)
 
-    def steps(self) -> Iterator[tuple[Step, list[Change]]]:
+    def steps(self) -> Steps:
         """Yield each step, with other states in which the service may have been. Replay each step at once."""
         for x in self._sample.calls:
             resource = resource_of(x)
@@ -141,7 +143,7 @@ class Following:
         self._now = self._now if at is None else at
         self.twin.move(self._now)
 
-    def _step(self, x: Exchange, resource: str) -> Iterator[tuple[Step, list[Change]]]:
+    def _step(self, x: Exchange, resource: str) -> Steps:
         """Yield a call as a step, with other states of the service, unless the call cannot be replayed."""
         headers, key = dict(x.sent_headers), x.key
         if not key and x.status != 401:
@@ -220,7 +222,7 @@ class Following:
 
     # changes from outside
 
-    def _outside(self, resource: str, before: float) -> Iterator[tuple[Step, list[Change]]]:
+    def _outside(self, resource: str, before: float) -> Steps:
         """Yield changes of a record, before a time, that events show and that no call made."""
         queue = self._queues.get(resource)
         while queue:

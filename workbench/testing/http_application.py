@@ -11,7 +11,7 @@ import shlex
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -35,7 +35,7 @@ from workbench.sandbox.service import MAX_BODY
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what
 from workbench.testing.process import Process
-from workbench.testing.universe import Universe, unequal
+from workbench.testing.universe import Books, Universe, unequal
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.01
@@ -104,7 +104,7 @@ class HttpApplication:
         except httpx.HTTPError:
             return 0
 
-    def read_books(self) -> Mapping[str, int]:
+    def read_books(self) -> Books:
         """Return the books of the application.
 
         Raises:
@@ -309,7 +309,7 @@ class HttpUniverse(Universe):
             self.add_line("crash", f"the process was killed {what}")
             self._http.boot()
 
-    def _books_at_start(self, process: Process) -> Mapping[str, Any]:
+    def _books_at_start(self, process: Process) -> Books:
         """Return the books after the reset. Without a reset, the books may include earlier universes."""
         return self._http.read_books() if self._http.reset is not None else {}
 

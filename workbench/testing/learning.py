@@ -245,17 +245,15 @@ class Replay:
         """Return the changed settings with the fewest remaining differences, including equally good single changes."""
         solutions = [attempt]
         for _ in range(_CHANGES):
-            current, better = solutions[0], []
-            for name in sorted(current.touched):
-                for value in proposed(name, step, current, {**twin.settings, **current.changes}[name]):
-                    tried = twin.attempt(step, {**current.changes, name: value}, attempt.state)
-                    compares_less = not current.recorded.keys() <= tried.recorded.keys()
-                    if len(tried.differences) < len(current.differences) and not (tried.differences and compares_less):
-                        better.append(tried)
-            if not better:
-                break
-            fewest = min(len(tried.differences) for tried in better)
-            solutions = [tried for tried in better if len(tried.differences) == fewest]
+            current = solutions[0]
+            tries = (
+                twin.attempt(step, {**current.changes, name: value}, attempt.state)
+                for name in sorted(current.touched)
+                for value in proposed(name, step, current, {**twin.settings, **current.changes}[name])
+            )
+            better = [tried for tried in tries if _is_better(tried, current)]
+            fewest = min((len(tried.differences) for tried in better), default=0)
+            solutions = [tried for tried in better if len(tried.differences) == fewest] or solutions
             if not fewest:
                 break
         return solutions
@@ -306,6 +304,12 @@ _OF_KEYS = frozenset({401, 403})
 """Refusals that the key alone may explain: its roles are not in the traffic."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 """Operations that may meet a settlement that no call and no event shows, which is as likely as another setting."""
+
+
+def _is_better(tried: Attempt, current: Attempt) -> bool:
+    """Return whether an attempt has fewer differences, and compares all facts unless no difference is left."""
+    compares_less = not current.recorded.keys() <= tried.recorded.keys()
+    return len(tried.differences) < len(current.differences) and not (tried.differences and compares_less)
 
 
 def learn(

@@ -280,7 +280,8 @@ class Life:
             return
         if self._process.loop is not None:
             self.add_line("start", "the application starts again")
-        loop = VirtualLoop(lambda: self.now, self._choose_ready, self._failed_task)  # type: ignore[abstract]
+        hooks = (lambda: self.now, self._choose_ready, self._before, self._failed_task)
+        loop = VirtualLoop(*hooks)  # type: ignore[abstract]
         process = self._process = Process(loop)
 
         def start() -> None:

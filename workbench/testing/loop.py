@@ -29,13 +29,18 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     Args:
         now: Returns the virtual time in seconds.
         choose: Returns which of N ready callbacks runs next, from 0.
+        before: Called with a callback's label before the callback runs. If it raises, the callback does not run.
         on_error: Called with asyncio's report about a failed task.
     """
 
     def __init__(
-        self, now: Callable[[], float], choose: Callable[[int], int], on_error: Callable[[dict[str, Any]], object]
+        self,
+        now: Callable[[], float],
+        choose: Callable[[int], int],
+        before: Callable[[str], object],
+        on_error: Callable[[Any], object],
     ) -> None:
-        self._now, self._choose, self._on_error = now, choose, on_error
+        self._now, self._choose, self._before, self._on_error = now, choose, before, on_error
         self._ready: list[asyncio.TimerHandle] = []
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._count = itertools.count()
@@ -53,20 +58,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             return self._now()
         return max(self._timers[0][0], self._now()) if self._timers else None
 
-    def step(self, before: Callable[[str], object] = lambda label: None) -> bool:
-        """Run one ready callback; return False if none is ready.
-
-        Args:
-            before: Function that is called with the callback's label before the callback runs. If it raises, the
-                callback does not run.
-        """
+    def step(self) -> bool:
+        """Run one ready callback; return False if none is ready."""
         while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
             self._ready.append(heapq.heappop(self._timers)[2])
         self._ready = [callback for callback in self._ready if not callback.cancelled()]
         if when is None or not self._ready:
             return False
         number = self._choose(len(self._ready)) if len(self._ready) > 1 else 0
-        before(self._ready[number]._context.get(LABEL, ""))  # type: ignore[attr-defined]
+        self._before(self._ready[number]._context.get(LABEL, ""))  # type: ignore[attr-defined]
         self.run(self._ready.pop(number)._run)
         return True
 

@@ -15,7 +15,7 @@ from workbench.base.schema.rules import FULL
 from workbench.sandbox.cards import authorize, refund, reverse
 from workbench.service.interface.transactions import SimulatedTransaction
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.deliveries import Deliveries, made_up
+from workbench.testing.deliveries import Deliveries, Event, made_up
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process, ProcessKilled
@@ -38,6 +38,10 @@ _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124",
 """Subsets of four purchases, smallest first, so that shrinking can keep any of them."""
 
 
+Books = Mapping[str, Any]
+"""Cents by transaction."""
+
+
 class Universe(Deliveries):
     """One run of an application. The application gets its sessions, database and clock from the universe.
 
@@ -57,14 +61,14 @@ class Universe(Deliveries):
         **options: Any,
     ) -> None:
         super().__init__(*given, **options)
-        self.books: Mapping[str, Any] = {}
-        self.holds: Mapping[str, Any] | None = None  # held cents, if the application defines `holds()`
+        self.books: Books = {}
+        self.holds: Books | None = None  # held cents, if the application defines `holds()`
         self._scenario = scenario or _purchases
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
         self.guide = guide
-        self.latest: dict[str, dict[str, Any]] = {}  # last event, by transaction
+        self.latest: dict[str, Event] = {}  # last event, by transaction
         self.captures: dict[str, int] = {}  # cents of the first of two captures, by transaction
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
@@ -100,7 +104,7 @@ class Universe(Deliveries):
         """Plan a purchase, with its amount, merchant and outcome."""
         self.after(at, _Purchase(self, name).authorize)
 
-    def happen(self, event: dict[str, Any]) -> None:
+    def happen(self, event: Event) -> None:
         """Emit an event, as two captures if these are planned."""
         key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
         if event["resource"] == "transaction":
@@ -136,7 +140,7 @@ class Universe(Deliveries):
         process = self._process
         if not process.dead:
             try:
-                stepped = process.loop.step(self._before)
+                stepped = process.loop.step()
             except ProcessKilled:
                 stepped = True
             self._bury(process)
@@ -156,7 +160,7 @@ class Universe(Deliveries):
         else:
             self.move(due)
 
-    def _books_at_start(self, process: Process) -> Mapping[str, Any]:
+    def _books_at_start(self, process: Process) -> Books:
         """Return the books before the universe's first event, unless reading the books is asynchronous."""
         if inspect.iscoroutinefunction(process.application.books):
             return {}
@@ -169,7 +173,7 @@ class Universe(Deliveries):
         if not self._over:
             self._at(self.now + _MINUTE, self._end)
 
-    def _read_books(self, process: Process, name: str) -> Mapping[str, Any]:
+    def _read_books(self, process: Process, name: str) -> Books:
         """Return the books or holds of the application. Transactions of 0 cents are left out."""
         books = self._guard(process, name, getattr(process.application, name))
         if inspect.iscoroutine(books):
@@ -205,7 +209,7 @@ class Universe(Deliveries):
             self._process.end()
 
 
-def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
+def unequal(ours: Books, service: Books) -> Iterator[tuple[str, Any, int]]:
     """Yield each transaction whose cents differ, with the application's and the service's cents."""
     for name in sorted({*ours, *service}):
         booked, posted = ours.get(name, 0), service.get(name, 0)
@@ -316,7 +320,7 @@ class _Purchase:
         self.emit("refund alone", "completed", key=key, amount=-cents, status="completed")
 
 
-def _changed(event: dict[str, Any], why: str, action: str, key: str = "", **spend: object) -> dict[str, Any]:
+def _changed(event: Event, why: str, action: str, key: str = "", **spend: object) -> Event:
     """Return a copy of an event with a different id, changed spend members, and another transaction if it is passed."""
     body = {**event["body"], "id": key or event["body"]["id"], "spend": {**event["body"]["spend"], **spend}}
     return {**event, "id": made_up(event["id"] + why, 4), "action": action, "body": body}
