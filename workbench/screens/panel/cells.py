@@ -5,7 +5,7 @@ Times are integers, the milliseconds since 1970.
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -14,9 +14,7 @@ from typing import Any
 
 import attrs
 
-from workbench.base.schema import walk
 from workbench.base.system.change_log import ChangeLog
-from workbench.sandbox.control_records import StoredRecord
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
@@ -69,20 +67,6 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-class StoredRecords(Sequence[StoredRecord]):
-    """Records of the sandbox by id. A record is read when its row is opened."""
-
-    def __init__(self, sandbox: Any, ids: Sequence[str]) -> None:
-        self._sandbox, self._ids = sandbox, ids
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, number: int) -> StoredRecord:  # type: ignore[override]
-        record: StoredRecord = self._sandbox.state(self._ids[number])
-        return record
-
-
 @attrs.define(kw_only=True, slots=False, eq=False)
 class Rows:
     """Rows of plain values in columns, with each row's id and record."""
@@ -90,7 +74,8 @@ class Rows:
     columns: tuple[Column, ...]
     cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
     """The values of each column."""
-    things: Sequence[Any] = attrs.field(repr=False)
+    things: Sequence[Any] | Callable[[str], Any] = attrs.field(repr=False)
+    """The record of each row, or a function that reads the record with an id."""
     ids: Sequence[str] = attrs.field(repr=False)
     newest: str | None = None
     """Column of times by which rows are shown, the newest first. "" shows the last row first, None the first row."""
@@ -156,14 +141,13 @@ class Rows:
         return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
 
     def facts(self, number: int) -> dict[str, Any]:
-        """Return the values of a row by column name."""
-        return {column.name: cells[number] for column, cells in zip(self.columns, self.cells, strict=True)}
+        """Return the id of a row, and its values by column name."""
+        named = zip(self.columns, self.cells, strict=True)
+        return {"id": self.ids[number], **{column.name: cells[number] for column, cells in named}}
 
-    def known(self, number: int) -> dict[str, Any]:
-        """Return all known values of a row by attribute name, for the arguments of actions."""
-        thing = self.things[number]
-        held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
-        return {**held, "id": self.ids[number], **self.facts(number)}
+    def thing(self, number: int) -> Any:
+        """Return the record of a row."""
+        return self.things(self.ids[number]) if callable(self.things) else self.things[number]
 
 
 Found = tuple[str, Mapping[str, Any], Any]
@@ -211,6 +195,8 @@ def _is_period(times: Any) -> bool:
 
 def rows_of_frame(frame: Any) -> Rows:
     """Return a frame as rows, with cents as money, and with typed times, numbers and statuses."""
+    from workbench.analysis.tables.to_file import notes_of
+
     columns, cells = [], []
     for name, column in frame.items():
         name, dtype, values = str(name), str(column.dtype).lower(), column
@@ -231,5 +217,5 @@ def rows_of_frame(frame: Any) -> Rows:
         things=(None,) * len(frame),
         ids=tuple(str(number) for number in range(1, len(frame) + 1)),
         frame=frame,
-        notes=tuple(map(str, frame.attrs.get("notes", ()))),
+        notes=tuple(notes_of(frame)),
     )

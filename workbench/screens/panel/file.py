@@ -104,12 +104,9 @@ def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
     if hasattr(of, "drawn"):
         title, lead = of.get_title() or name, f"<figure>{of._repr_html_()}</figure>"
     listing = Listing(name.replace("_", " "), lambda: rows_of_frame(frame))
-    about = [] if facts.get("complete", True) else ["This table is not complete."]
-    if facts.get("revealed"):
-        about.append(f"Private columns in this file: {', '.join(facts['revealed'])}.")
     until = facts.get("until")
     at = datetime.fromisoformat(until) if until else None
-    return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at, notes=about)
+    return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at)
 
 
 def document(

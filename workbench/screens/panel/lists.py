@@ -1,6 +1,6 @@
 """Lists of the data that a session can read. They hold rows of plain values, and the record that each row opens."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import compress
@@ -18,7 +18,6 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel.cells import (
     Found,
     Rows,
-    StoredRecords,
     columns_of,
     rows_of,
     rows_of_frame,
@@ -39,7 +38,7 @@ def _facts(x: object, members: str) -> dict[str, Any]:
         value = x
         for name in column.path.split("."):
             value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-        if column.kind == "number" and isinstance(value, list):
+        if column.kind == "number" and isinstance(value, list | tuple):
             value = len(value)
         facts[column.name] = str(value) if isinstance(value, str) else value
     return facts
@@ -111,14 +110,18 @@ def names(api: object) -> dict[str, str]:
     return labels.of
 
 
-def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the tokens of the stored contracts (description, address, chain), or only their chains."""
+def tokens(api: object, member: str) -> dict[str, Any]:
+    """Return the addresses or the chains of the tokens of the stored contracts, by description."""
+    found: dict[str, Any] = {}
     for record in records(api, "contract"):
         chain = str(chains.chain_of(record["chain_id"]))
         for token in record["tokens"]:
             address = token["address"]
-            text = f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"
-            yield text if member == "token" else chain, address, record["chain_id"]
+            if member == "token":
+                found[f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"] = address
+            else:
+                found[chain] = record["chain_id"]
+    return found
 
 
 def iso(value: object) -> str | None:
@@ -216,7 +219,7 @@ def contracts(api: Any) -> Rows:
             listed_rows.append((f"{described.id} {facts['token']}", {"chain": chain, **facts, **values}, described))
     columns = (
         "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
-        "credit_cents:money deposit_address:address"
+        "credit_cents:money deposit_address:address chain_id:hidden"
     )
     return rows_of(columns, listed_rows, *notes, newest=False)
 
@@ -295,9 +298,13 @@ class Transactions:
         if rows is not None and not is_all:
             rows.put(ids, cells)
             return rows
-        records, labels = StoredRecords(sandbox, ids), self._labels.of
         self._rows = Rows(
-            columns=_TRANSACTION, cells=cells, things=records, ids=ids, names=labels, newest="authorized_at"
+            columns=_TRANSACTION,
+            cells=cells,
+            things=sandbox.state,
+            ids=ids,
+            names=self._labels.of,
+            newest="authorized_at",
         )
         return self._rows
 
@@ -373,7 +380,7 @@ def disputes(api: object) -> Rows:
     return rows_of(columns, listed, names=merchants)
 
 
-def rewards(api: Any, users: Iterable[str]) -> Rows:
+def rewards(api: Any, users: Iterable[str] = ()) -> Rows:
     """Return the rewards activity of users from all reachable pages, with its frame."""
     from workbench.analysis.rewards.reading import fetch
 
@@ -424,11 +431,9 @@ def requests(api: object) -> Rows:
             "outcome": "done" if request.status < 400 else "refused",
             "log": "sandbox",
         }
-        thing = {name: value for name, value in walk.given(request).items() if value not in (None, ())}
-        listed.append((request.request_id or f"request-{number}", facts, thing))
-    members = "started what outcome status_code=status operation id"
-    calls, evidence = entries(api), evidence_of(api)
-    for entry in calls:
+        listed.append((request.request_id or f"request-{number}", facts, request))
+    members, evidence = "started what outcome status_code=status operation id", evidence_of(api)
+    for entry in entries(api):
         facts = {**_facts(entry, members), "log": "journal"}
         if entry.id in evidence:
             facts["evidence"] = evidence[entry.id].verdict.replace("_", " ")
@@ -459,11 +464,9 @@ def sequences(_: object) -> Rows:
     """Return the sequences of the catalogue, each with its file."""
     from workbench.runs.sequences import catalogue
 
-    listed = (
-        (name, {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}, sequence)
-        for name, sequence in catalogue.items()
-    )
-    return rows_of("name steps:number doc", listed, newest=False)
+    columns = "name steps:number doc"
+    listed = ((name, _facts(sequence, columns), sequence) for name, sequence in catalogue.items())
+    return rows_of(columns, listed, newest=False)
 
 
 def assumed(_: object) -> Rows:
@@ -475,7 +478,7 @@ def assumed(_: object) -> Rows:
 KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "health": health,
     "contracts": contracts, "users": users, "companies": companies, "cards": cards, "transactions": transactions,
-    "payment accounts": payment_accounts, "disputes": disputes, "events": events, "deliveries": deliveries,
-    "requests": requests, "sequences": sequences, "assumptions": assumed,
+    "payment accounts": payment_accounts, "disputes": disputes, "rewards": rewards, "events": events,
+    "deliveries": deliveries, "requests": requests, "sequences": sequences, "assumptions": assumed,
 }  # fmt: skip
 """Lists of a panel that need no input; rewards need a user."""

@@ -45,12 +45,6 @@ def amounts(first: Any, last: Any, cents: Any) -> list[Any]:
     return [column[cents != 0] for column in columns]
 
 
-def within(table: Sequence[Any], since: float, end: float) -> Any:
-    """Return the amounts of a range."""
-    first, last, cents = table
-    return cents[(first >= since) & (last < end)]
-
-
 def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[str, Sequence[Any]]:
     """Return the amounts of transactions in a currency: net changes, changes of holds, open holds and settled amounts.
 

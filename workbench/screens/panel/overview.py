@@ -110,10 +110,10 @@ class Scope:
         return money_of(self.api, self.lists("transactions"), self.currency, self.now)
 
     def within(self, name: str, span: tuple[float, float] | None = None) -> Any:
-        """Return the amounts in the range or in another range, as `money.within` does."""
-        from workbench.screens.panel.money import within
-
-        return within(self.amounts[name], *(span or self.range))
+        """Return the amounts in the range or in another range."""
+        first, last, cents = self.amounts[name]
+        since, end = span or self.range
+        return cents[(first >= since) & (last < end)]
 
     @cached_property
     def _history(self) -> Any:
@@ -264,12 +264,12 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
             "filter": "",
         }
     counted = (
-        ("users", "application_status", "manualReview", "application waits", "applications wait", "for a review"),
-        ("disputes", "status", "inReview", "dispute waits", "disputes wait", "for a decision"),
+        ("users", "application_status", "manualReview", "{:,} application{} for a review"),
+        ("disputes", "status", "inReview", "{:,} dispute{} for a decision"),
     )
-    for name, column, status, one, several, what in counted:
+    for name, column, status, text in counted:
         if count := list(lists(name).column(column)).count(status):
-            text = f"{count:,} {one if count == 1 else several} {what}"
+            text = text.format(count, " waits" if count == 1 else "s wait")
             yield {"text": text, "note": "", "list": name, "filter": f"{column}={status}"}
 
 
@@ -303,9 +303,9 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
     if sandbox_of(scope.api) is not None:
         data = scope.lists("deliveries")
-        known = zip(data.things, data.column("at"), strict=True)
         since, end = scope.range
-        sent = [delivery for delivery, at in known if delivery and at and since <= at < end]
+        known = [data.thing(number) for number, at in enumerate(data.column("at")) if at and since <= at < end]
+        sent = [*filter(None, known)]
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:
