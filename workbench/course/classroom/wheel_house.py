@@ -50,8 +50,8 @@ def prepare(
     """Download the wheels for each system and Python with pip, write the folder, and yield what was done.
 
     The folder is replaced only when the new folder is complete, so an interrupted or failed run leaves the former
-    folder unchanged. pip takes the index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and
-    PIP_FIND_LINKS.
+    folder unchanged. A system for which a wheel is missing is left out. pip takes the index from its own settings, for
+    example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS.
 
     Args:
         folder: Folder of the class.
@@ -61,11 +61,11 @@ def prepare(
         requirement: Requirement to install.
 
     Yields:
-        The target and its size.
+        The target, and its size or the reason why it was left out.
 
     Raises:
         UsageError: The folder has no notebooks, or the workbench's installation source is missing.
-        PackageMissing: A package has no wheel for a system.
+        PackageMissing: All systems were left out.
     """
     if not any(notebooks.glob("*.ipynb")):
         raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="course prepare")
@@ -79,33 +79,34 @@ def prepare(
         for system, python in product(map(SYSTEMS.__getitem__, systems), pythons):
             target = f"{system['target']}-{python}"
             fetched = Path(scratch, target)
-            _fetch(fetched, own, system, python, requirement)
+            try:
+                _fetch(fetched, own, system, python, requirement)
+            except PackageMissing as error:
+                yield target, f"left out. {error}"
+                continue
             files = sorted(fetched.iterdir())
             targets[target] = [file.name for file in files]
             size = sum(file.stat().st_size for file in files)
             yield target, f"{len(files)} packages, {size / 1e6:.0f} MB"
             for file in files:
                 shutil.move(file, wheels / file.name)
+        if not targets:
+            raise PackageMissing("No system was prepared. The folder is unchanged.")
         _pack(notebooks, setup / NOTEBOOKS)
         shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
         listed = [setup / NOTEBOOKS, *sorted(wheels.iterdir())]
-        hashes = {file.relative_to(setup).as_posix(): _sha256(file) for file in listed}
+        hashes = {file.relative_to(setup).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in listed}
         content = {"requirement": requirement, "targets": targets, "files": hashes}
         (setup / MANIFEST).write_bytes(json.dumps(content, indent=1).encode())
 
 
-def read_manifest(folder: Path | None) -> Facts | None:
-    """Return the content of setup.json in a class folder; None if nothing was prepared."""
+def read_manifest(folder: Path) -> Facts:
+    """Return the content of setup.json in a class folder; empty if nothing was prepared."""
     try:
-        content: Facts = json.loads((folder / SETUP / MANIFEST).read_bytes()) if folder else {}
+        content: Facts = json.loads((folder / SETUP / MANIFEST).read_bytes())
     except (FileNotFoundError, ValueError):
         content = {}
-    return content or None
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return content
 
 
 def _wheels(folder: Path) -> dict[str, Path]:
@@ -144,18 +145,15 @@ def _fetch(folder: Path, own: Path, system: Record, python: str, requirement: st
     tags = [part for tag in system["tags"] for part in ("--platform", tag)]
     options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
     options += ["--python-version", python, "--implementation", "cp"]
-    waiting = [Requirement(requirement), Requirement("pip")]
-    followed: set[str] = set()
+    waiting, followed = {requirement, "pip"}, set[str]()
     while waiting:
-        wheels = _wheels(folder)
-        lacking = {name: each for each in waiting if (name := canonicalize_name(each.name)) not in wheels}
-        if lacking:
-            _pip("download", *options, *map(_pinned, lacking.values()))
-            wheels = _wheels(folder)
-        required = [_required(wheels[canonicalize_name(each.name)], each, markers) for each in waiting]
-        further = set().union(*required) - followed
-        followed |= further
-        waiting = [Requirement(text) for text in sorted(further)]
+        followed |= waiting
+        requirements, waiting = [*map(Requirement, waiting)], set()
+        if lacking := {_pinned(each) for each in requirements if canonicalize_name(each.name) not in _wheels(folder)}:
+            _pip("download", *options, *lacking)
+        for each in requirements:
+            waiting.update(_required(_wheels(folder)[canonicalize_name(each.name)], each, markers))
+        waiting -= followed
 
 
 def _required(wheel: Path, requirement: Requirement, markers: Mapping[str, str]) -> Iterator[str]:

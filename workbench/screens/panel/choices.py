@@ -26,7 +26,7 @@ def choices(api: object, member: str) -> dict[str, Any]:
     """
     try:
         if member in ("token", "chain_id"):
-            return {label: token if member == "token" else chain for label, token, chain in things.tokens(api, member)}
+            return things.tokens(api, member)
         kind, only, names = _PICKED.get(member, ("", "", ()))
         if not kind:
             return {}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -22,7 +21,8 @@ from workbench.service.rendering.markup import Kind, state_diagram
 from workbench.service.rendering.show import describe
 from workbench.service.rendering.text import Sheet, sentence
 
-_MAX_RELATED = 20
+_NEWEST = slice(None, -21, -1)
+"""The last twenty of the related items, the newest first."""
 
 _CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
 
@@ -34,7 +34,7 @@ def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
     """
     if isinstance(thing, StoredRecord):
         return plain(dict(_readable(dict(thing) if reveal else thing.shown())))
-    return None if thing is None or thing == {} else plain(thing, private(thing) if reveal else ())
+    return plain(thing, private(thing) if reveal else ()) if thing else None
 
 
 def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
 def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the members of a stored record, with money and times formatted for people."""
     for name, value in stored.items():
-        if value is None or value == "" or name == "tenant":
+        if value in (None, "") or name == "tenant":
             continue
         if name.endswith("_at") and isinstance(value, int):
             yield name, datetime.fromtimestamp(value / 1000, UTC)
@@ -73,10 +73,11 @@ def related(api: object, key: str) -> dict[str, Any]:
     def entry(key: object, title: str, at: object, **more: object) -> dict[str, Any]:
         return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
 
-    written = partial(json.dumps, indent=2, ensure_ascii=False, default=str)
+    def written(event: object) -> str:
+        return json.dumps(masks.masked(event), indent=2, ensure_ascii=False, default=str)
+
     events = [
-        entry(event.event.id, event.event.kind, event.arrived, json=written(masks.masked(event.event)))
-        for event in reversed(known_events[-_MAX_RELATED:])
+        entry(kept.event.id, kept.event.kind, kept.arrived, json=written(kept.event)) for kept in known_events[_NEWEST]
     ]
     deliveries = [
         entry(
@@ -85,12 +86,12 @@ def related(api: object, key: str) -> dict[str, Any]:
             delivery.attempts[-1].at if delivery.attempts else delivery.due,
             fields=plain(delivery),
         )
-        for delivery in delivered[-_MAX_RELATED:]
+        for delivery in delivered[_NEWEST]
     ]
     evidence = things.evidence_of(api)
     requests = [
         entry(call.id, f"{call.outcome}: {call.what}", call.started, fields=plain(things.call_facts(call, evidence)))
-        for call in reversed(called[-_MAX_RELATED:])
+        for call in called[_NEWEST]
     ]
     timeline = list(_timeline(key, caused, known_events))
     return {"timeline": timeline, "events": events, "deliveries": deliveries, "requests": requests}
@@ -112,13 +113,12 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
             continue
         held = body.get("spend") or body
         status, cents = held.get("status") or held.get("applicationStatus"), held.get("amount")
+        title, amount = f"{action}: {word(str(status))}" if status else action, None
         if type(cents) is int:
             refunded = action == "completed" and cents < 0
             title = "Refunded" if refunded else "Declined" if status == "declined" else _HAPPENED.get(action, action)
-        else:
-            title = f"{action}: {word(str(status))}" if status else action
+            amount = rendering.money(cents, held.get("currency"))
         title += f" ({rendering.label(cause)})" if cause else ""
-        amount = rendering.money(cents, held.get("currency")) if type(cents) is int else None
         yield {"at": things.iso(at), "title": visible(title, 120), "amount": amount}
 
 

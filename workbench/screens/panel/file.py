@@ -56,39 +56,44 @@ def to_file(
         UsageError: The extension is unknown, or the frame is too large for the format.
     """
     from workbench.analysis.tables.frames import to_frame
-    from workbench.analysis.tables.to_file import Saved, check_columns, is_tabular
+    from workbench.analysis.tables.to_file import check_columns, is_tabular
     from workbench.analysis.tables.to_file import to_file as to_table
 
     is_workbook = isinstance(of, Mapping) and any(map(is_tabular, of.values()))
     if is_workbook or not str(path).lower().endswith(".html"):
         table = of if is_workbook or is_tabular(of) else to_frame(of)
         return to_table(table, path, overwrite=overwrite, tz=tz)
-    path = Path(path)
-    if path.exists() and not overwrite:
+    if hasattr(of, "document"):
+        rows = sum(len(each) for each in of.lists.values() if each.is_read)
+        return save(of.document(), path, (rows, 0), overwrite=overwrite)
+    drawn = getattr(of, "drawn", of)  # the frame from which a chart was drawn
+    frame: pd.DataFrame = drawn if is_tabular(drawn) else to_frame(drawn)
+    if frame.ndim == 1 or any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    check_columns(frame)
+    page = _document_of_frame(frame, of)
+    return save(page, path, frame.shape, overwrite=overwrite, revealed=frame.attrs.get("revealed", ()))
+
+
+def save(
+    page: str, path: str | Path, shape: tuple[int, int], *, overwrite: bool = False, revealed: Iterable[str] = ()
+) -> "Saved":
+    """Write a page.
+
+    Args:
+        shape: The numbers of rows and columns of the page's data.
+        revealed: Private columns that the page shows. Only the owner can then read the file.
+
+    Raises:
+        FileExistsError: The file exists, and `overwrite` is False.
+    """
+    from workbench.analysis.tables.to_file import Saved
+
+    saved = Saved(path=Path(path), rows=shape[0], columns=shape[1], cleaned=0, revealed=tuple(revealed))
+    if saved.path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
-    revealed: tuple[str, ...] = ()
-    panel: Any = of
-    if hasattr(panel, "document"):
-        shown = sum(len(each.data.ids) for each in panel.lists.values() if each.is_read), 0
-        page = panel.document()
-    else:
-        frame = _frame_of(of)
-        check_columns(frame)
-        revealed, shown = tuple(frame.attrs.get("revealed", ())), frame.shape
-        page = _document_of_frame(frame, of)
-    write_file(path, page.encode(), private=bool(revealed))
-    return Saved(path=path, rows=shown[0], columns=shown[1], cleaned=0, revealed=revealed)
-
-
-def _frame_of(of: Any) -> "pd.DataFrame":
-    """Return the data of a chart or list as a frame."""
-    from workbench.analysis.tables.frames import to_frame
-    from workbench.analysis.tables.to_file import is_tabular
-
-    of = getattr(of, "drawn", of)  # the frame from which the chart was drawn
-    frame: pd.DataFrame = of if is_tabular(of) else to_frame(of)
-    named = frame.ndim == 1 or any(name is not None for name in frame.index.names)
-    return frame.reset_index() if named else frame
+    write_file(saved.path, page.encode(), private=bool(saved.revealed))
+    return saved
 
 
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
@@ -99,12 +104,9 @@ def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
     if hasattr(of, "drawn"):
         title, lead = of.get_title() or name, f"<figure>{of._repr_html_()}</figure>"
     listing = Listing(name.replace("_", " "), lambda: rows_of_frame(frame))
-    about = [] if facts.get("complete", True) else ["This table is not complete."]
-    if facts.get("revealed"):
-        about.append(f"Private columns in this file: {', '.join(facts['revealed'])}.")
     until = facts.get("until")
     at = datetime.fromisoformat(until) if until else None
-    return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at, notes=about)
+    return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at)
 
 
 def document(

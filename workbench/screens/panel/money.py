@@ -1,6 +1,6 @@
-"""The money of listed transactions for the overview: their amounts in one currency, and the times of its movements."""
+"""The money of listed transactions for the overview: amounts in one currency, each with the bounds of its time."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.analysis.reports.facts import mask, whole
 from workbench.analysis.reports.history import history
 from workbench.client.session import sandbox_of
-from workbench.screens.panel.cells import Rows, milliseconds, stored_cells
+from workbench.screens.panel.cells import Rows, milliseconds
 
 
 def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, set[str]]:
@@ -39,79 +39,53 @@ def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, 
     return history(source).facts, moved
 
 
-class Money:
-    """The transactions in one currency, and the movements of their money.
+def amounts(first: Any, last: Any, cents: Any) -> list[Any]:
+    """Return the amounts other than zero, preceded by the first and the last possible time of each, in milliseconds."""
+    columns = np.nan_to_num(first, nan=-np.inf), np.nan_to_num(last, nan=np.inf), cents
+    return [column[cents != 0] for column in columns]
 
-    A transaction without events counts as settled at its posting time, and as refunded at an unknown time since. The
-    start and the end of a range are in milliseconds.
+
+def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[str, Sequence[Any]]:
+    """Return the amounts of transactions in a currency: net changes, changes of holds, open holds and settled amounts.
+
+    A transaction without events counts as settled at its posting time, and as refunded at an unknown time since.
+    "asked" has the authorizations, each as 1, or as -1 if it was declined. "possible" has the net changes with their
+    bounds exchanged, so that a range contains all changes that may be in it.
     """
+    own = np.array(rows.column("currency"), "object") == currency
 
-    def __init__(self, api: object, rows: Rows, currency: str, now: datetime) -> None:
-        own = np.array([code == currency for code in rows.column("currency")], "bool")
+    def numbers(name: str) -> Any:
+        return np.array(rows.column(name), "float64")[own]
 
-        def numbers(name: str) -> Any:
-            return np.array(stored_cells(rows.column(name)), "float64")[own]
+    def cents(name: str) -> Any:
+        return np.array([value or 0 for value in rows.column(name)], "int64")[own]  # floats would lose digits
 
-        def cents(name: str) -> Any:
-            return np.array([value or 0 for value in rows.column(name)], "int64")[own]  # floats would lose digits
-
-        amount, self._held, self._posted = cents("amount_cents"), cents("held_cents"), cents("posted_cents")
-        self._at, self._posted_at, refunded = numbers("authorized_at"), numbers("posted_at"), cents("refunded_cents")
-        is_request = (amount > 0) | (refunded == 0) | (self._posted > 0)
-        self._is_asked = ~np.isnan(numbers("amount_cents")) & is_request
-        self._is_declined = np.array([status == "declined" for status in rows.column("status")], "bool")[own]
-        facts, moved = facts_of(api, rows.ids)
-        plain = np.array([key not in moved for key in rows.ids], "bool")[own]
-        begun = np.where(np.isnan(self._posted_at), self._at, self._posted_at)
-        end, is_settled = np.full(len(amount), milliseconds(now)), self._posted > 0
-        nets = [(self._posted_at, self._posted_at, self._posted), (begun, end, -refunded)]
-        holds = [
-            (self._at, np.where(is_settled, amount, self._held)),
-            (self._posted_at, np.where(is_settled, -amount, 0)),
-        ]
-        nets, holds = ([tuple(values[plain] for values in part) for part in parts] for parts in (nets, holds))
-        if facts is not None:
-            facts = facts[mask(facts["currency"] == currency)]
-            first, last = (_milliseconds(facts["at"].fillna(facts[name])) for name in ("earliest", "latest"))
-            nets.append((first, last, whole(facts["net_cents"])))
-            holds.append((last, whole(facts["held_cents"])))
-        first, last, self._net = _moved(nets)
-        self._first, self._last = np.nan_to_num(first, nan=-np.inf), np.nan_to_num(last, nan=np.inf)
-        self._held_at, self._hold = _moved(holds)
-
-    def net(self, since: int, end: int) -> int:
-        """Return settlements less refunds in a range, without the amounts that `unplaced` returns."""
-        return int(self._net[(self._first >= since) & (self._last < end)].sum())
-
-    def unplaced(self, since: int, end: int) -> tuple[int, int]:
-        """Return the cents and number of the settlements and refunds that may or may not be in a range."""
-        is_open = (self._first < end) & (self._last >= since) & ((self._first < since) | (self._last >= end))
-        left = self._net[is_open]
-        return int(left.sum()), len(left)
-
-    def posted(self, since: int, end: int) -> tuple[int, int]:
-        """Return the cents and number of the transactions whose last settlement is in a range."""
-        cents = self._posted[(self._posted_at >= since) & (self._posted_at < end)]
-        return int(cents.sum()), len(cents)
-
-    def asked(self, since: int, end: int) -> tuple[int, int]:
-        """Return the number of authorizations in a range, and the number of declined authorizations."""
-        chosen = (self._at >= since) & (self._at < end) & self._is_asked
-        return int(chosen.sum()), int(self._is_declined[chosen].sum())
-
-    def held(self) -> tuple[int, int]:
-        """Return the cents and number of open holds."""
-        return int(self._held.sum()), int((self._held > 0).sum())
-
-    def held_before(self, moment: int) -> int:
-        """Return the cents of the holds that were open at a time, as far as the times of holds are known."""
-        return int(self._hold[self._held_at < moment].sum())
-
-
-def _moved(parts: list[Any]) -> list[Any]:
-    """Join movements, whose last column is an amount, and leave out movements of nothing."""
-    columns = [np.concatenate(values) for values in zip(*parts, strict=True)]
-    return [column[columns[-1] != 0] for column in columns]
+    amount, held, posted, refunded = map(cents, ("amount_cents", "held_cents", "posted_cents", "refunded_cents"))
+    asked_at, posted_at = numbers("authorized_at"), numbers("posted_at")
+    is_asked = ~np.isnan(numbers("amount_cents")) & ((amount > 0) | (refunded == 0) | (posted > 0))
+    declined = np.array(rows.column("status"), "object")[own] == "declined"
+    facts, moved = facts_of(api, rows.ids)
+    plain = np.array([key not in moved for key in rows.ids], "bool")[own]
+    begun, end = np.where(np.isnan(posted_at), asked_at, posted_at), np.full(len(amount), milliseconds(now))
+    net = [amounts(posted_at, posted_at, posted * plain), amounts(begun, end, -refunded * plain)]
+    holds = [
+        amounts(asked_at, asked_at, np.where(posted > 0, amount, held) * plain),
+        amounts(posted_at, posted_at, -amount * (posted > 0) * plain),
+    ]
+    if facts is not None:
+        facts = facts[mask(facts["currency"] == currency)]
+        first, last = (_milliseconds(facts["at"].fillna(facts[name])) for name in ("earliest", "latest"))
+        net.append(amounts(first, last, whole(facts["net_cents"])))
+        holds.append(amounts(last, last, whole(facts["held_cents"])))
+    first, last, changes = map(np.concatenate, zip(*net, strict=True))
+    return {
+        "net": (first, last, changes),
+        "possible": (last, first, changes),
+        "holds": [*map(np.concatenate, zip(*holds, strict=True))],
+        "held": amounts(asked_at, asked_at, held),
+        "posted": amounts(posted_at, posted_at, posted),
+        "asked": amounts(asked_at, asked_at, np.where(declined, -1, 1) * is_asked),
+    }
 
 
 def _milliseconds(times: "pd.Series[Any]") -> Any:

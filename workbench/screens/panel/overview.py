@@ -2,30 +2,25 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, available_timezones
+from datetime import date, datetime, timedelta
+from functools import cached_property, partial
+from math import inf
+from typing import Any
 
 import attrs
 
-from workbench.base.errors import UsageError, WorkbenchError, visible
-from workbench.base.schema.rules import iso_day
+from workbench.base.errors import UsageError, WorkbenchError, not_allowed, visible
 from workbench.client.session import sandbox_of
 from workbench.screens.panel.cells import Rows, milliseconds
 from workbench.screens.panel.details import svg
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
-if TYPE_CHECKING:
-    from workbench.screens.panel.money import Money
-
 _DAY = timedelta(days=1)
 _BACK = {"today": 0, "week": 6, "quarter": 89, "year": 364}
 """Number of earlier days in a range that ends today."""
 RANGES = (*_BACK, "month", "last", "custom")
 """Ranges of days: ranges that end today, this month, the last month, and chosen days."""
-_zones = cache(available_timezones)
 _TOP = 6  # maximum number of bars in a chart
 _LINE = 30  # number of days in the small line of a tile
 
@@ -43,31 +38,21 @@ class Filters:
         """Return the first and the last day of the range.
 
         Raises:
-            UsageError: The range, time zone or a date is invalid, or the range ends before it starts.
+            UsageError: The range, time zone or a date is invalid.
         """
+        from workbench.analysis.tables.periods import moment, zone
+
         if self.range not in RANGES:
-            raise UsageError(f"the ranges are {', '.join(RANGES)}", of="browse")
-        if self.zone not in _zones():
-            raise UsageError(f"{visible(self.zone, 60)} is not a time zone (such as Europe/Paris)", of="browse")
-        for text in filter(None, (self.since, self.until)):
-            if iso_day(text) is None:
-                raise UsageError(f"{visible(text, 20)} is not a date (such as 2026-01-31)", of="browse")
-        today = now.astimezone(ZoneInfo(self.zone)).date()
+            raise UsageError([not_allowed("range", self.range, RANGES)], of="browse")
+        today = now.astimezone(zone(self.zone)).date()
         month = today.replace(day=1)
         if self.range == "custom":
-            first, last = iso_day(self.since) or month, iso_day(self.until) or today
-        elif self.range == "last":
-            last = month - timedelta(days=1)
-            first = last.replace(day=1)
-        else:
-            first, last = today - timedelta(days=_BACK.get(self.range, today.day - 1)), today
-        if last < first:
-            raise UsageError("the range ends before it starts", of="browse")
-        return first, last
-
-    def start(self, day: date) -> datetime:
-        """Return the beginning of a day in the time zone."""
-        return datetime.combine(day, time(), ZoneInfo(self.zone)).astimezone(UTC)
+            ends: Any = moment(self.since or month, "since", "UTC"), moment(self.until or today, "until", "UTC")
+            return ends[0].date(), ends[1].date()
+        if self.range == "last":
+            last = month - _DAY
+            return last.replace(day=1), last
+        return today - _BACK.get(self.range, today.day - 1) * _DAY, today
 
 
 @attrs.frozen(kw_only=True)
@@ -102,23 +87,33 @@ class Scope:
         self._is_mixed = len(codes) > 1
 
     def show(self, filters: Filters, now: datetime) -> None:
-        """Set the range, and the preceding range with the same number of days.
+        """Set the range, the preceding range with the same number of days, and the last thirty days of the range.
 
         Raises:
-            UsageError: A filter is invalid.
+            UsageError: A filter is invalid, or the range ends before it starts.
         """
-        self.first, self.last = filters.days(now)
-        self.filters, self.now = filters, now
-        self.start, self.end = filters.start(self.first), filters.start(self.last + _DAY)
-        length = self.last - self.first + _DAY
-        self.range, self.before = self.span(self.first, self.last), self.span(self.first - length, self.last - length)
+        from workbench.analysis.tables.periods import bounds, period_before
+
+        days = filters.days(now)
+        _, start, end = bounds(days, filters.zone)
+        before = period_before(days, filters.zone)
+        self.filters, self.now, self.days, self.start, self.end = filters, now, days, start, end
+        self.range, self.before = self.span(start, end), self.span(before, start)
+        last = (str(days[1] - back * _DAY) for back in reversed(range(_LINE)))
+        self.line = [self.span(*bounds(day, filters.zone)[1:]) for day in last]
 
     @cached_property
-    def part(self) -> "Money":
-        """Return the money of the transactions."""
-        from workbench.screens.panel.money import Money
+    def amounts(self) -> Mapping[str, Any]:
+        """Return the amounts of the transactions."""
+        from workbench.screens.panel.money import money_of
 
-        return Money(self.api, self.lists("transactions"), self.currency, self.now)
+        return money_of(self.api, self.lists("transactions"), self.currency, self.now)
+
+    def within(self, name: str, span: tuple[float, float] | None = None) -> Any:
+        """Return the amounts in the range or in another range."""
+        first, last, cents = self.amounts[name]
+        since, end = span or self.range
+        return cents[(first >= since) & (last < end)]
 
     @cached_property
     def _history(self) -> Any:
@@ -130,75 +125,71 @@ class Scope:
     def shown(self) -> Any:
         """Return the history in the range, for charts and the caller's tiles."""
         currency = self.currency if self._is_mixed else None
-        return self._history.filter((str(self.first), str(self.last)), tz=self.filters.zone, currency=currency)
+        return self._history.filter(self.days, tz=self.filters.zone, currency=currency)
 
-    def span(self, first: date, last: date) -> tuple[int, int]:
-        """Return the start of one day and the end of another day, in milliseconds."""
-        return milliseconds(self.filters.start(first)), milliseconds(self.filters.start(last + _DAY))
+    @staticmethod
+    def span(start: datetime, end: datetime) -> tuple[float, float]:
+        """Return the start and the end of a range in milliseconds."""
+        return milliseconds(start), milliseconds(end)
 
-    def within(self, column: str) -> str:
+    def filter(self, column: str) -> str:
         """Return the filter that limits a list's time column to the range."""
         return f'{column}>="{self.start:%Y-%m-%d %H:%M}" {column}<"{self.end:%Y-%m-%d %H:%M}"'
 
-    def money(self, tile: Tile, cents: int, before: int, line: Callable[[int, int], float]) -> Tile:
-        """Return a tile for an amount, with its last thirty days and its change from the previous period.
+    def money(self, tile: Tile, cents: Any, of: Callable[[tuple[float, float]], Any]) -> Tile:
+        """Return a tile for amounts, with its last thirty days and its change from the previous period.
 
         Args:
-            line: Function that returns the amount of a day, from the day's start and end.
+            of: Function that returns the amounts of a range.
         """
-        days = [self.last - timedelta(days=back) for back in reversed(range(_LINE))]
+        total, before = int(cents.sum()), int(of(self.before).sum())
         return attrs.evolve(
             tile,
-            figure=rendering.money(cents, self.currency),
-            line=[line(*self.span(day, day)) for day in days],
+            figure=rendering.money(total, self.currency),
+            line=[int(of(day).sum()) for day in self.line],
             list="transactions",
-            change=f"{(cents - before) / abs(before):+.1%} on the period before" if before else "",
+            change=f"{(total - before) / abs(before):+.1%} on the period before" if before else "",
         )
 
 
 def net_spend(scope: Scope) -> Tile:
     """Settlements less refunds, each counted in the period in which it was made."""
-    net, note = scope.part.net, "settlements less refunds"
-    cents, count = scope.part.unplaced(*scope.range)
-    if count:
-        note += f"; without {count:,} of unknown time, {rendering.money(cents, scope.currency)}"
-    tile = Tile(label="Net spend", note=note, filter=scope.within("posted_at"))
-    return scope.money(tile, net(*scope.range), net(*scope.before), net)
+    net, note = partial(scope.within, "net"), "settlements less refunds"
+    cents, possible = net(), scope.within("possible")
+    if count := len(possible) - len(cents):
+        left = rendering.money(int(possible.sum() - cents.sum()), scope.currency)
+        note += f"; without {count:,} of unknown time, {left}"
+    return scope.money(Tile(label="Net spend", note=note, filter=scope.filter("posted_at")), cents, net)
 
 
 def approval_rate(scope: Scope) -> Tile:
     """Share of authorizations that were not declined."""
-    (asked, declined), (asked_before, declined_before) = scope.part.asked(*scope.range), scope.part.asked(*scope.before)
-    rate, change = 1 - declined / max(asked, 1), ""
-    if asked and asked_before:
-        change = f"{100 * (rate - 1 + declined_before / asked_before):+.1f} points on the period before"
-    return Tile(
-        label="Approval rate",
-        figure=f"{rate:.1%}" if asked else "–",
-        note=f"{declined:,} of {asked:,} declined"
-        if asked
-        else "no purchase in this range: press Transactions to simulate one",
-        list="transactions",
-        filter=f"{scope.within('authorized_at')} status:declined",
-        change=change,
-    )
+    text = f"{scope.filter('authorized_at')} status:declined"
+    tile = Tile(label="Approval rate", list="transactions", filter=text)
+    asked, before = scope.within("asked"), scope.within("asked", scope.before)
+    if not len(asked):
+        return attrs.evolve(tile, note="no purchase in this range: press Transactions to simulate one")
+    rate, change = (asked > 0).mean(), ""
+    if len(before):
+        change = f"{100 * (rate - (before > 0).mean()):+.1f} points on the period before"
+    note = f"{(asked < 0).sum():,} of {len(asked):,} declined"
+    return attrs.evolve(tile, figure=f"{rate:.1%}", note=note, change=change)
 
 
 def open_holds(scope: Scope) -> Tile:
     """Authorized amounts that are currently neither settled nor reversed."""
-    held_before = scope.part.held_before
-    cents, count = scope.part.held()
-    tile = Tile(label="Open holds", note=f"now: {count:,} authorized", filter="held>0", column="held_cents")
-    return scope.money(tile, cents, held_before(scope.range[0]), lambda _, end: held_before(end))
+    *_, held = scope.amounts["held"]
+    tile = Tile(label="Open holds", note=f"now: {len(held):,} authorized", filter="held>0", column="held_cents")
+    return scope.money(tile, held, lambda span: scope.within("holds", (-inf, span[1])))
 
 
 def posted(scope: Scope) -> Tile:
     """Purchases settled in the range, before refunds."""
-    part = scope.part
-    cents, count = part.posted(*scope.range)
-    note = f"{count:,} transactions, before refunds"
-    tile = Tile(label="Posted", note=note, filter=scope.within("posted_at"), column="posted_cents")
-    return scope.money(tile, cents, part.posted(*scope.before)[0], lambda since, end: part.posted(since, end)[0])
+    of = partial(scope.within, "posted")
+    cents = of()
+    note = f"{len(cents):,} transactions, before refunds"
+    tile = Tile(label="Posted", note=note, filter=scope.filter("posted_at"), column="posted_cents")
+    return scope.money(tile, cents, of)
 
 
 def collateral(scope: Scope, column: str = "value_cents") -> Tile:
@@ -273,12 +264,12 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
             "filter": "",
         }
     counted = (
-        ("users", "application_status", "manualReview", "application waits", "applications wait", "for a review"),
-        ("disputes", "status", "inReview", "dispute waits", "disputes wait", "for a decision"),
+        ("users", "application_status", "manualReview", "{:,} application{} for a review"),
+        ("disputes", "status", "inReview", "{:,} dispute{} for a decision"),
     )
-    for name, column, status, one, several, what in counted:
+    for name, column, status, text in counted:
         if count := list(lists(name).column(column)).count(status):
-            text = f"{count:,} {one if count == 1 else several} {what}"
+            text = text.format(count, " waits" if count == 1 else "s wait")
             yield {"text": text, "note": "", "list": name, "filter": f"{column}={status}"}
 
 
@@ -288,9 +279,9 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     from workbench.analysis.reports.history import history
     from workbench.analysis.tables.frames import to_frame
 
-    seen, paid = scope.within("authorized_at"), scope.within("posted_at")
-    shown, days = scope.shown, (scope.last - scope.first).days
-    by = "day" if days <= 35 else "week" if days <= 190 else "month"
+    seen, paid = scope.filter("authorized_at"), scope.filter("posted_at")
+    shown, days = scope.shown, (scope.end - scope.start).days
+    by = "day" if days <= 36 else "week" if days <= 191 else "month"
 
     def chart(title: str, axes: Any, to: str, text: str = "") -> dict[str, Any]:
         return {"title": title, "list": to, "filter": text, "chart": svg(axes._repr_html_())}
@@ -302,9 +293,8 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
         "Approved, per cent", draw.approvals_chart(shown.approvals(freq=by), size="compact"), "transactions", seen
     )
     asked = shown.transactions()
-    count = asked.loc[asked["status"] == "declined", "declined_reason"].nunique(dropna=False)
     reasons = draw.declines_chart(asked, top=_TOP, size="compact")
-    yield chart(top("Declines by reason", count), reasons, "transactions", f"{seen} status:declined")
+    yield chart(top("Declines by reason", len(shown.declines())), reasons, "transactions", f"{seen} status:declined")
     spend = shown.spend()
     spent = draw.spend_chart(spend, top=_TOP, size="compact")
     yield chart(top("Spend by category", len(spend)), spent, "transactions", paid)
@@ -313,8 +303,9 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
     if sandbox_of(scope.api) is not None:
         data = scope.lists("deliveries")
-        known = zip(data.things, data.column("at"), strict=True)
-        sent = [delivery for delivery, at in known if delivery and at and scope.start <= at < scope.end]
+        since, end = scope.range
+        known = [data.thing(number) for number, at in enumerate(data.column("at")) if at and since <= at < end]
+        sent = [*filter(None, known)]
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:

@@ -1,9 +1,8 @@
 """Panel with all data that a session can read. One widget fetches rows and details from the kernel on demand."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -11,7 +10,6 @@ import attrs
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import InvalidRequest, Problem, UsageError, visible
-from workbench.base.system.files import write_file
 from workbench.client.calls.base import BaseClient, context_of
 from workbench.client.calls.client import refuse_async
 from workbench.client.session import sandbox_of
@@ -39,7 +37,7 @@ from workbench.screens.panel import lists as things
 from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import EXPLAINED, explanation
-from workbench.screens.panel.file import document, script, to_file
+from workbench.screens.panel.file import document, save, script, to_file
 from workbench.screens.panel.listing import FIRST, Listing, static_table
 from workbench.screens.panel.overview import (
     TILES,
@@ -51,11 +49,9 @@ from workbench.screens.panel.overview import (
     tiles,
 )
 from workbench.screens.panel.undo import LastAction
-from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.rendering.text import sentence
 
-_HERE = Path(__file__).parent
 _STATIC_ROWS = 20
 _FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "html": "HTML", "page": "HTML of all lists read"}
 EXPLANATION = "explanation"
@@ -135,10 +131,10 @@ class Rewards(Listing):
         refuse_private_key(user, "userId")
         known = choices(self._api, "user_id")
         users = [known.get(user, user)]
-        if user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
-            sandbox = sandbox_of(self._api)
-            guide = {} if sandbox is None else self._api.sandbox.guide()
-            users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
+        if user == ALL and sandbox_of(self._api) is None:
+            users = list(known.values())
+        elif user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
+            users = [user["id"] for user in self._api.sandbox.guide().get("rewards_users", ())]
         return things.rewards(self._api, users)
 
     def show(self, user: str) -> None:
@@ -149,6 +145,13 @@ class Rewards(Listing):
     def asked(self) -> dict[str, Any]:
         """Return the user whose rewards the page shows, and the users that can be chosen."""
         return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
+
+
+def _buttons(offered: Iterable[Offer]) -> list[dict[str, Any]]:
+    """Return actions for the page, with the arguments of controls that a person enters."""
+    return [
+        {"do": offer.do, "label": offer.label, "control": offer.control, "asks": dict(offer.asks)} for offer in offered
+    ]
 
 
 class Panel(Displayed):
@@ -177,11 +180,8 @@ class Panel(Displayed):
         self.opened: tuple[str, str] | None = None
         """List and id of the open record."""
         self.rewards = Rewards(api)
-        self.lists: dict[str, Listing] = {}
-        for name, load in things.KINDS.items():
-            self.lists[name] = Listing(name, partial(load, api))
-            if name == "disputes":
-                self.lists["rewards"] = self.rewards
+        self.lists = {name: Listing(name, partial(load, api)) for name, load in things.KINDS.items()}
+        self.lists["rewards"] = self.rewards
         self.lists["transactions"] = Listing("transactions", things.Transactions(api))
         self.widget = in_order(PanelWidget())
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
@@ -206,9 +206,7 @@ class Panel(Displayed):
         Raises:
             UsageError: The list does not exist.
         """
-        if name not in self.lists:
-            raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
-        self.selected = name
+        self.selected = self._asked_list({"list": name})
         listing = self._current(name)
         self._tell("go", list=name, filter=text)
         return listing
@@ -344,15 +342,15 @@ class Panel(Displayed):
             self.rewards.show(str(asked["user"]))
         listing = self._current(name, again=bool(asked.get("again")))
         if asked.get("first") and len(listing) > FIRST:
-            rows = listing.first()
+            rows = listing.columns(limit=FIRST) | {"mark": None, "partial": True}  # they have other positions
         elif asked.get("mark") is None or "part" in asked:
             rows = listing.columns(int(asked.get("part", 0)))
         else:
             rows = listing.rows_since(asked["mark"])
-        actions = [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)]
+        panes = [{"do": label, "label": label} for label in self._panes()]
         return {
             **rows,
-            "actions": actions + [{"do": label, "label": label} for label in self._panes()],
+            "actions": _buttons(offers.of_tab(name, self._api)) + panes,
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
 
@@ -369,7 +367,7 @@ class Panel(Displayed):
     def _asked_list(self, asked: Mapping[str, Any]) -> str:
         name = str(asked.get("list"))
         if name not in self.lists:
-            raise UsageError(f"unknown list {visible(name, 40)}", of="browse")
+            raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
         return name
 
     def _number(self, name: str, key: str) -> int:
@@ -386,16 +384,12 @@ class Panel(Displayed):
         if (name, key) != self.opened:
             self._close_form()
         self.opened = (name, key)
-        thing = listing.data.things[number]
-        actions = []
-        for offer, _ in self._offered():
-            asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in offer.asks.items()]
-            actions.append({"do": offer.do, "label": offer.label, "control": offer.control, "asks": asks})
+        thing = listing.data.thing(number)
         return {
             "list": name,
             "id": key,
             "fields": details.fields(thing),
-            "actions": actions,
+            "actions": _buttons(offer for offer, _ in self._offered()),
             "private": bool(private(thing)),
             "states": details.states(name, listing.data.facts(number)),
             "explained": EXPLAINED.get(name, []),
@@ -407,7 +401,7 @@ class Panel(Displayed):
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("the record is not open", of="browse")
         name, key = self.opened
-        thing = self.lists[name].data.things[self._number(name, key)]
+        thing = self.lists[name].data.thing(self._number(name, key))
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
         return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
@@ -416,12 +410,12 @@ class Panel(Displayed):
         """Return the actions for the open record, with their arguments."""
         name, key = self.opened or ("transactions", "")
         data = self._current(name).data
-        return offers.of_row(name, data.known(data.positions[key]), self._api) if key in data.positions else []
+        return offers.of_row(name, data.facts(data.positions[key]), self._api) if key in data.positions else []
 
     def _on_find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Find the list that contains a record. If the page names a list, this list is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
-        for name in sorted(self.lists, key=lambda text: text != hint):
+        for name in sorted(self.lists, key=hint.__ne__):
             if name != "rewards" and key in self._current(name).data.positions:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
@@ -433,14 +427,11 @@ class Panel(Displayed):
             raise UsageError(f"{name} has no explanation of {visible(column, 40)}", of="browse")
         listing = self._current("transactions")
         data = listing.data
-        if name == "cards":
-            ids = [
-                transaction for transaction, card in zip(data.ids, data.column("card_id"), strict=True) if card == key
-            ]
-        elif key is not None:
-            ids = [str(key)]
-        else:
-            ids = [data.ids[number] for number in self._asked_rows(listing, asked) or ()]
+        numbers: Iterable[int] = range(len(listing))
+        if key is None:
+            numbers = listing.select(asked.get("mark"), asked["rows"])
+        keys = data.column("card_id" if name == "cards" else "id")
+        ids = [data.ids[number] for number in numbers if key in (None, keys[number])]
         load = partial(explanation, self._api, listing, column, ids)
         self.lists[EXPLANATION] = Listing(EXPLANATION, load)
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
@@ -448,6 +439,16 @@ class Panel(Displayed):
     def _panes(self) -> Mapping[str, Any]:
         """Return the widgets of higher packages that the panel offers in a sandbox environment."""
         return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
+
+    def _offer(self, asked: Mapping[str, Any], *, control: bool) -> tuple[Offer, dict[str, Any]]:
+        """Return the operation or control that the page names, with its arguments, if the panel offers it."""
+        do, offered = str(asked.get("do_what")), self._offered()
+        if asked.get("list"):
+            self.opened, offered = None, [(offer, {}) for offer in offers.of_tab(self._asked_list(asked), self._api)]
+        for offer, arguments in offered:
+            if offer.do == do and offer.control == control and offer.label == asked.get("label", offer.label):
+                return offer, arguments
+        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _on_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         do = str(asked.get("do_what"))
@@ -458,59 +459,43 @@ class Panel(Displayed):
         if do == "list_rewards_activity" and self.opened is not None:
             self.rewards.show(self.opened[1])
             return {"list": "rewards"}
-        offered = [offer for offer, _ in self._offered()]
-        if asked.get("list"):
-            self.opened, offered = None, offers.of_tab(self._asked_list(asked), self._api)
-        for offer in offered:
-            if offer.do == do and offer.label == asked.get("label", offer.label):
-                return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
-        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+        offer, _ = self._offer(asked, control=False)
+        return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
 
     def _on_control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Call a sandbox control that the panel offers for the open record."""
-        do = str(asked.get("do_what"))
-        for offer, arguments in self._offered():
-            if offer.do == do and offer.control:
-                typed = asked.get("values") or {}
-                for name, wants in offer.asks.items():
-                    if text := str(typed.get(name, "")).strip():
-                        arguments[name] = cents_of(text) if wants == "money" else text
-                        if arguments[name] is None:
-                            raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
-                with self.last_action.acting():
-                    answer = perform(self.sandbox, do, arguments)
-                self._changed(offers.done(do, answer))
-                return {}
-        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+        offer, arguments = self._offer(asked, control=True)
+        typed = asked.get("values") or {}
+        for name, wants in offer.asks.items():
+            if text := str(typed.get(name, "")).strip():
+                arguments[name] = cents_of(text) if wants == "money" else text
+                if arguments[name] is None:
+                    raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
+        with self.last_action.acting():
+            answer = perform(self.sandbox, offer.do, arguments)
+        self._changed(offers.done(offer.do, answer))
+        return {}
 
     def _on_export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Write the rows that a page shows to a file in the working folder, in the order of the page."""
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
-        listing, numbers = self.lists[name], self._asked_rows(self._current(name), asked)
         if kind not in _FILES:
             raise UsageError(f"unknown format {visible(kind, 20)}", of="browse")
         if kind == "page":
             return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
-        path = Path(f"{name.replace(' ', '-')}.{kind}")
+        listing, path = self._current(name), f"{name.replace(' ', '-')}.{kind}"
+        numbers = listing.select(asked.get("mark"), asked["rows"])
         if kind != "html":
-            return {"text": str(listing.to_file(path, numbers=numbers, overwrite=overwrite))}
-        if path.exists() and not overwrite:
-            raise FileExistsError(f"{path} exists")
-        shown = listing.data.only(listing.data.order if numbers is None else numbers)
+            return {"text": str(to_file(listing.frame(numbers), path, overwrite=overwrite))}
+        shown = Listing(name, lambda: listing.data.only(numbers))
         notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
-        page = document(sentence(name), [Listing(name, lambda: shown)], at=things.now(self._api), notes=notes)
-        write_file(path, page.encode(), private=False)
-        return {"text": f"{path}: {len(shown.ids):,} rows"}
-
-    def _asked_rows(self, listing: Listing, asked: Mapping[str, Any]) -> list[int] | None:
-        """Return the positions of the rows that a page names, in the order of the page; None if it names no rows."""
-        numbers = asked.get("rows")
-        return None if numbers is None else listing.select(asked.get("mark"), [int(number) for number in numbers])
+        page = document(sentence(name), [shown], at=things.now(self._api), notes=notes)
+        return {"text": str(save(page, path, (len(shown), len(shown.data.columns)), overwrite=overwrite))}
 
     def _on_select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Store the selected rows."""
         listing = self.lists[self._asked_list(asked)]
-        ids = [listing.data.ids[number] for number in self._asked_rows(listing, asked) or ()]
+        ids = [listing.data.ids[number] for number in listing.select(asked.get("mark"), asked["rows"])]
         self._chosen = (listing, ids) if ids else None
         return {"count": len(ids)}
 
