@@ -104,8 +104,8 @@ def test_rules_and_locks_for_all_hold_for_new_places_and_latecomers(server: Clas
     with first_cell("02"):
         server.act(["Ann", "Bob"], "add_fault", kind="latency", of="list_contracts")
         server.act(["Ann", "Bob"], "lock", lesson=EXERCISES["purchases-1"].notebook)
-    late = server.enroll("Late")
-    with wb.connect(f"{ann.rpartition('/')[0]}/{late.code}") as late_api, first_cell("05") as five:
+    late = server.act([], "enroll", name="Late")["done"]["Late"]
+    with wb.connect(late) as late_api, first_cell("05") as five:
         rules = [len(api.sandbox.list_faults()) for api in (late_api, five)]
         with pytest.raises(UsageError, match="locked by your trainer"):
             wb.course.task("purchases-1", late_api)

@@ -24,9 +24,8 @@ import workbench as wb
 from workbench.base.system.messages import Request
 from workbench.course import membership
 from workbench.course.classroom import ClassServer, exports
-from workbench.course.classroom.actions import ACTIONS, CHOICES, EVENTS, LESSONS
 from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARNERS, Results, read_roster
-from workbench.course.classroom.class_state import MAX_WRONG_CODES
+from workbench.course.classroom.class_state import ACTIONS, CHOICES, EVENTS, LESSONS, MAX_WRONG_CODES
 from workbench.course.classroom.learner_sandboxes import MAX_ENTRIES_A_MINUTE
 from workbench.course.task_files import EXERCISES
 from workbench.course.task_result import TaskResult

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import attrs
 
@@ -33,16 +33,6 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class Store(Protocol):
-    """Store of JSON values by name: the learner's file, or the results of a class."""
-
-    def get(self, name: str, default: object = None) -> Any:
-        """Return a value."""
-
-    def set(self, name: str, value: object) -> None:
-        """Store a value."""
-
-
 @attrs.frozen(kw_only=True)
 class Attempt:
     """A learner's attempt at a task in a place, with its stored state and result.
@@ -50,16 +40,18 @@ class Attempt:
     Attributes:
         task: The task.
         sandbox_in: Function that returns the sandbox of an environment, or the controls of a served sandbox.
-        store: The store of attempts and results.
-        attempts: Prefix of the names of the attempts in `store`.
-        results: Prefix of the names of the results in `store`.
+        load: Function that returns a stored JSON value by its name; None if there is no such value.
+        save: Function that stores a JSON value by its name.
+        attempts: Prefix of the names of stored attempts.
+        results: Prefix of the names of stored results.
         active: Seconds that the learner has worked.
         ca_file: Certificates for a served sandbox.
     """
 
     task: Task
     sandbox_in: Callable[[Literal["sandbox", "production"]], Any]
-    store: Store
+    load: Callable[[str], Any]
+    save: Callable[[str, object], None]
     attempts: str = "state:"
     results: str = "result:"
     active: float = attrs.field(factory=time.time)
@@ -73,7 +65,7 @@ class Attempt:
     @cached_property
     def state(self) -> Facts:
         """The values that `begin` stored, as JSON; empty before."""
-        return dict(self.store.get(f"{self.attempts}{self.task.name}", {}))
+        return self.load(f"{self.attempts}{self.task.name}") or {}
 
     def do(self, kind: str, values: Record) -> Facts:
         """Perform an action, store the result, and return the answer to the learner as JSON values.
@@ -86,7 +78,7 @@ class Attempt:
             UsageError: The task was not begun, does not ask for this answer, or has no further hint.
         """
         task, name = self.task, f"{self.results}{self.task.name}"
-        before = read_result(self.store.get(name))
+        before = read_result(self.load(name))
         result = before or TaskResult(task=task.name, begun_active=self.active)
         if kind == "hint":
             hints = task.all_hints if result.done else task.all_hints[: result.hints + 1]
@@ -99,7 +91,7 @@ class Attempt:
             reply = self._attempted(kind, values)
         after = result.after(reply, len(task.all_hints), self.active)
         if after != before:
-            self.store.set(name, attrs.asdict(after))
+            self.save(name, attrs.asdict(after))
         return {"about": task.about, "result": attrs.asdict(after), **reply}
 
     def _ask_quiz(self, kind: str, values: Record) -> Facts:
@@ -125,7 +117,7 @@ class Attempt:
         return reply
 
     def _save(self) -> None:
-        self.store.set(f"{self.attempts}{self.task.name}", self.state)
+        self.save(f"{self.attempts}{self.task.name}", self.state)
 
     def play(self) -> bool:
         """Make the purchases of live traffic that are due. Return whether the drill is still running."""

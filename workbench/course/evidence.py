@@ -55,9 +55,9 @@ def _deliveries(sandbox: "Sandbox") -> Iterator[Record]:
     """Yield each delivery attempt, with the fields of its delivery and its event body."""
     bodies = {event.payload["id"]: event.payload["body"] for event in sandbox.events()}
     for delivery in sandbox.deliveries():
-        about = {**bodies.get(delivery.event_id, {}), **{name: getattr(delivery, name) for name in _DELIVERY}}
+        about = {name: getattr(delivery, name) for name in _DELIVERY}
         for attempt in delivery.attempts:
-            yield {**about, "status": attempt.status, "fault": attempt.fault}
+            yield {**bodies.get(delivery.event_id, {}), **about, "status": attempt.status, "fault": attempt.fault}
 
 
 LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {

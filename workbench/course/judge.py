@@ -134,15 +134,10 @@ class _Judgment:
 
 def _bounds(expected: Expectation, chosen: int) -> tuple[int, int]:
     """Return the number of matches that are needed, and the number that is allowed."""
-    count = expected.count
-    if expected.verb == "not_called":
-        count = 0
-    elif count is None:
-        count = "1+" if expected.others or expected.verb == "event" else 1
-    if count == "all":
-        return chosen, chosen
-    least = int(str(count).removesuffix("+"))
-    return least, _MANY if str(count).endswith("+") else least
+    usual = {"not_called": 0, "event": "1+"}.get(expected.verb, "1+" if expected.others else 1)
+    count = str(usual if expected.count is None else expected.count)
+    least = chosen if count == "all" else int(count.removesuffix("+"))
+    return least, _MANY if count.endswith("+") else least
 
 
 def _further(record: Record, expected: Expectation) -> set[str]:

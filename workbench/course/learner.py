@@ -300,7 +300,9 @@ def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})
 def _attempt(name: str, api: Any) -> Attempt:
     """Return the attempt at a task in a session's sandbox. Attempts and results are stored in the learner's file."""
     ca_file = getattr(api, "_ca_file", None)
-    return Attempt(task=_tasks[name], sandbox_in=partial(_sandbox, api), store=stored, ca_file=ca_file)
+    return Attempt(
+        task=_tasks[name], sandbox_in=partial(_sandbox, api), load=stored.get, save=stored.set, ca_file=ca_file
+    )
 
 
 def _sandbox(api: Any, environment: str) -> Any:

@@ -14,19 +14,21 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError
+from workbench.base.system import toml
 from workbench.base.system.seconds import monotonic
-from workbench.course.attempt import Attempt
-from workbench.course.classroom.actions import ACTIONS, CHOICES, MAX_NOTE, push
+from workbench.course.attempt import Attempt, run
 from workbench.course.classroom.class_results import Learner, Results
 from workbench.course.classroom.learner_sandboxes import Environment, LearnerSandboxes
-from workbench.course.evidence import Facts, Record, absorb, mark
+from workbench.course.evidence import Facts, Record, absorb, mark, operator
 from workbench.course.task_files import DRILLS, EXERCISES, Task, read_file
 from workbench.course.task_result import TaskResult
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import perform
+from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App
+from workbench.service.interface.table import OPERATIONS
 
 SEED = 7  # random seed of the notebooks
 MAX_WRONG_CODES = 30  # per minute and address; more are answered with 429, but a correct code always passes
@@ -35,6 +37,20 @@ DISK_FULL = "The disk of the class server is full: nothing was changed. Your tra
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 """Actions for all sandboxes of a learner; other actions apply to the sandbox that the learner used last."""
 _FOR_CLASS = frozenset({"lock", "unlock", "pause", "resume", "enroll"})
+MAX_NOTE = 2_000
+_FILE = toml.load(Path(__file__).with_name("actions.toml"))
+EVENTS: Mapping[str, Sequence[Record]] = _FILE["event"]
+"""Steps of each event by its label."""
+LESSONS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES.values()))
+ACTIONS: Mapping[str, Record] = _FILE["action"]
+"""Actions of the board by name; `act` accepts the sandbox's other controls as well."""
+CHOICES: Mapping[str, Sequence[str]] = {
+    "events": tuple(EVENTS),
+    "lessons": LESSONS,
+    "faults": tuple(dict.fromkeys((*OF_ANSWERS, *OF_DELIVERIES))),
+    "operations": ("", *OPERATIONS),
+}
+"""Choices for the fields of actions."""
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 
@@ -93,16 +109,6 @@ class ClassState:
             self.say(DISK_FULL if is_full else "The disk of the class server has free space again")
         return is_full
 
-    def enroll(self, name: str) -> Learner:
-        """Add a learner to a class that is served, and return the learner with the code.
-
-        Raises:
-            UsageError: The name is invalid or taken.
-        """
-        learner = self.results.enroll_late(name)
-        self._read_learners()
-        return learner
-
     def _read_learners(self) -> None:
         """Read the learners from the file. `course add` may have added learners while the class is served."""
         with self._reading:
@@ -148,7 +154,8 @@ class ClassState:
         return Attempt(
             task=self.tasks[name],
             sandbox_in=partial(sandboxes.sandbox, place),
-            store=self.results,
+            load=self.results.get,
+            save=self.results.set,
             attempts=_attempts(sandboxes, place),
             results=f"result\n{sandboxes.learner.name}\n",
             active=sandboxes.active,
@@ -213,7 +220,8 @@ class ClassState:
                 locked = {*self.locked, lesson} if action == "lock" else {*self.locked} - {lesson}
                 self.results.set("locked", sorted(locked))
             case "enroll":
-                learner = self.enroll(name)
+                learner = self.results.enroll_late(name)
+                self._read_learners()
                 return {learner.name: self.results.link(learner, self.url)}
             case _:
                 self._paused = action == "pause"
@@ -234,7 +242,7 @@ class ClassState:
         sandbox, prefix = sandboxes.sandbox(place), _attempts(sandboxes, place)
         before, result = mark(sandbox), None
         if action == "event":
-            push(sandbox, arguments["event"])
+            _push(sandbox, arguments["event"])
         else:
             result = to_json(perform(sandbox, action, arguments))
         for task, state in self.results.all(prefix).items():
@@ -291,3 +299,18 @@ def _attempts(sandboxes: LearnerSandboxes, place: str) -> str:
 def _is_stuck(result: TaskResult) -> bool:
     is_late = result.tries > 0 and (result.minutes or 0) >= STUCK_MINUTES
     return not result.done and (result.tries >= STUCK_TRIES or is_late)
+
+
+def _push(sandbox: Sandbox, event: str) -> None:
+    """Cause an event in a sandbox.
+
+    Raises:
+        UsageError: The sandbox has no record for the event.
+    """
+    names = dict(sandbox.guide())
+    with operator(sandbox) as client:
+        for step in EVENTS[event]:
+            try:
+                run(client, sandbox, names, step)
+            except LookupError as error:
+                raise UsageError(f"this sandbox no longer has a record for {error}", of="class") from None

@@ -5,7 +5,7 @@
 /CODE/PLACE/_relay                 deliveries to receivers on the learner's machine, and their responses
 /CODE/PLACE/_class                 GET: name, results, locks and notes; POST: what the learner does with a task
 /CODE                              for a browser: /setup with the learner's link
-/setup, /setup/…                   to install on a laptop without internet: `setup_page`; open to all, GET only
+/setup, /setup/…                   to install on a laptop without internet: `pages`; open to all, GET only
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
 /board/certificates         a page to print: with the trainer's key
 """
@@ -38,8 +38,7 @@ from workbench.course.classroom.learner_sandboxes import (
     LearnerSandboxes,
     split,
 )
-from workbench.course.classroom.pages import STYLESHEET, read, response, style
-from workbench.course.classroom.setup_page import SetupPage
+from workbench.course.classroom.pages import STYLESHEET, SetupPage, read, response, style
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS

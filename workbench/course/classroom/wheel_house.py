@@ -95,7 +95,7 @@ def prepare(
         _pack(notebooks, setup / NOTEBOOKS)
         shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
         listed = [setup / NOTEBOOKS, *sorted(wheels.iterdir())]
-        hashes = {file.relative_to(setup).as_posix(): _sha256(file) for file in listed}
+        hashes = {file.relative_to(setup).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in listed}
         content = {"requirement": requirement, "targets": targets, "files": hashes}
         (setup / MANIFEST).write_bytes(json.dumps(content, indent=1).encode())
 
@@ -107,11 +107,6 @@ def read_manifest(folder: Path) -> Facts:
     except (FileNotFoundError, ValueError):
         content = {}
     return content
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _wheels(folder: Path) -> dict[str, Path]:
