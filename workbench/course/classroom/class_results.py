@@ -147,10 +147,6 @@ class Results:
 
     # results of learners
 
-    def record(self, learner: str, result: TaskResult) -> None:
-        """Store a learner's result in a task."""
-        self.set(f"result\n{learner}\n{result.task}", attrs.asdict(result))
-
     def progress(self) -> dict[str, dict[str, TaskResult]]:
         """Return the results by learner's name and task, with the learners in the order of the roster."""
         results: dict[str, dict[str, TaskResult]] = {learner.name: {} for learner in self.learners()}
