@@ -86,7 +86,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         source: Origin of `known_at`, as in the column `at_source` of an event frame.
     """
     is_change, is_refund, is_settlement = _actions(events)
-    clock: pd.Series[Any] = coded(source, lambda text: _CLOCKS.get(text, text)).cat.set_categories(_CLOCKS.values())
+    clock: pd.Series[Any] = coded(source, lambda text: _CLOCKS.get(text, text)).cat.set_categories([*_CLOCKS.values()])
     given = events["known_at"].where(clock.notna())
     own = events["authorized_at"].where(~(is_change | is_refund))
     own = own.where(~is_settlement, events["posted_at"])
@@ -232,21 +232,19 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     def column(name: str) -> Any:
         return events[name].array if is_same else events[name].array.take(places)
 
-    facts = pd.DataFrame({"transaction_id": column("transaction_id"), "event_id": column("id")}, copy=False)
-    facts["posting"] = pd.Categorical.from_codes(kinds, dtype=DTYPES["posting"])
-    for name in ("at", "known_at", "clock", "earliest", "latest"):
-        facts[name] = column(name)
-    unknown = ~begun[codes[places]] & np.isin(kinds, [3, 4, 5])
     no_amount = mask(events["amount"].isna())[places] & np.isin(kinds, [2, 5])
-    for name, values in zip(CENTS, [*cents, cents[2] - cents[3]], strict=True):
-        missing = no_amount if name == "posted_cents" else np.zeros(len(kinds), bool)
-        if name in ("requested_cents", "held_cents"):
-            missing = unknown | no_amount
-        facts[name] = pd.array(values, dtype="Int64")
-        facts[name] = facts[name].mask(missing) if missing.any() else facts[name]
-    for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS)):
-        facts[name] = column(name)
-    return facts
+    unknown = no_amount | ~begun[codes[places]] & np.isin(kinds, [3, 4, 5])
+    missing = (unknown, unknown, no_amount, *[np.zeros(len(kinds), bool)] * 2)
+    amounts = zip(CENTS, [*cents, cents[2] - cents[3]], missing, strict=True)
+    columns_of: dict[str, Any] = {
+        "transaction_id": column("transaction_id"),
+        "event_id": column("id"),
+        "posting": pd.Categorical.from_codes(kinds, dtype=DTYPES["posting"]),
+        **{name: column(name) for name in ("at", "known_at", "clock", "earliest", "latest")},
+        **{name: pd.arrays.IntegerArray(values, rows) for name, values, rows in amounts},
+        **{name: column(name) for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS))},
+    }
+    return pd.DataFrame(columns_of, copy=False)
 
 
 def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
@@ -276,29 +274,29 @@ def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
         [STATUSES.index(name) for name in ("declined", "refunded", "settled", "reversed", "authorized")],
         0,
     )
-    frame = pd.DataFrame({"transaction_id": facts["transaction_id"].array.take(first)})
-    for name in PARTIES:
-        frame[name] = facts[name].array.take(first)
-    frame["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype([*STATUSES]))
     reasons = each(np.maximum, -1, np.where(facts["declined_reason"].notna(), place, -1))
-    frame["declined_reason"] = facts["declined_reason"].array.take(reasons, allow_fill=True)
-    amounts = (sums["requested_cents"], held, posted, refunded, posted - refunded)
-    for name, cents in zip(MONEY, amounts, strict=True):
-        frame[name] = pd.array(cents, dtype="Int64")
-    if not begun.all():
-        frame["authorized_cents"] = frame["authorized_cents"].mask(~begun)
-        frame["held_cents"] = frame["held_cents"].mask(~begun & (is_open & (refunds == 0)))
-    for name in ("local_amount_cents", "local_currency"):
-        frame[name] = facts[name].array.take(first)
-    for name, counted in (("increases", increases), ("settlements", settlements), ("refunds", refunds)):
-        frame[name] = pd.array(counted, dtype="Int64")
-    authorized = _ticks(facts["authorized_at"])
+    unknown = ~begun
+    missing = (unknown, unknown & is_open & (refunds == 0), *[np.zeros(len(begun), bool)] * 3)
+    amounts = zip(MONEY, (sums["requested_cents"], held, posted, refunded, posted - refunded), missing, strict=True)
+    counts = {"increases": increases, "settlements": settlements, "refunds": refunds}
+    authorized, at = _ticks(facts["authorized_at"]), _ticks(facts["at"])
     lowest = each(np.minimum, _HIGHEST, np.where(authorized == _MISSING, _HIGHEST, authorized))
-    frame["authorized_at"] = _times(np.where(lowest == _HIGHEST, _MISSING, lowest))
-    frame["updated_at"] = _times(each(np.maximum, _MISSING, _ticks(facts["known_at"].fillna(facts["at"]))))
-    for name, kind in (("posted_at", "settlement"), ("refunded_at", "refund")):
-        times = np.where(kinds == POSTINGS.index(kind), _ticks(facts["at"]), _MISSING)
-        frame[name] = _times(each(np.maximum, _MISSING, times))
-    for own in facts.columns.difference([*DTYPES], sort=False):
-        frame[own] = facts[own].array.take(first)
-    return frame
+    settled_at, refunded_at = (
+        each(np.maximum, _MISSING, np.where(kinds == POSTINGS.index(kind), at, _MISSING))
+        for kind in ("settlement", "refund")
+    )
+    own = facts.columns.difference([*DTYPES], sort=False)
+    columns: dict[str, Any] = {
+        **{name: facts[name].array.take(first) for name in ("transaction_id", *PARTIES)},
+        "status": pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype([*STATUSES])),
+        "declined_reason": facts["declined_reason"].array.take(reasons, allow_fill=True),
+        **{name: pd.arrays.IntegerArray(cents, rows) for name, cents, rows in amounts},
+        **{name: facts[name].array.take(first) for name in ("local_amount_cents", "local_currency")},
+        **{name: pd.array(counted, dtype="Int64") for name, counted in counts.items()},
+        "authorized_at": _times(np.where(lowest == _HIGHEST, _MISSING, lowest)),
+        "updated_at": _times(each(np.maximum, _MISSING, _ticks(facts["known_at"].fillna(facts["at"])))),
+        "posted_at": _times(settled_at),
+        "refunded_at": _times(refunded_at),
+        **{name: facts[name].array.take(first) for name in own},
+    }
+    return pd.DataFrame(columns, copy=False)
