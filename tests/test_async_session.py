@@ -161,7 +161,7 @@ THREADED: dict[str, Callable[[Any], object]] = {
     ),
 }
 """Functions that need a session of `connect()`, called with an async session."""
-ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries", "course.notes"}
+ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries"}
 ANY_SESSION |= {"testing.record", "bulk.investigate"}
 """Functions of a session that are awaited, or that make no call."""
 AFTER_CHECKS = {"bulk.resume"}

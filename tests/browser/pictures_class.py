@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect, sync_playwright
 import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
 from workbench.course.classroom import ClassServer, exports
-from workbench.course.classroom.server import inline_style
-from workbench.course.desk import TaskResult
+from workbench.course.classroom.pages import inline_style
 from workbench.course.task_files import DRILLS, EXERCISES
+from workbench.course.task_result import TaskResult
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 STYLE = """body { margin: 16px; font: 13px/1.5 system-ui, sans-serif; } table { border-collapse: collapse; font-size: 12px; margin: 8px 0; }

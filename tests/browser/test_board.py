@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.pictures import picture
 from workbench.course.classroom import ClassServer
-from workbench.course.desk import TaskResult
+from workbench.course.task_result import TaskResult
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"

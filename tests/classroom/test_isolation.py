@@ -11,7 +11,7 @@ import pytest
 
 from workbench.base.system.messages import Request, Response
 from workbench.course.classroom import ClassServer
-from workbench.course.classroom.actions import LESSONS
+from workbench.course.classroom.class_state import LESSONS
 from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -15,7 +16,7 @@ from workbench.base.system.certificates import trusted
 from workbench.base.system.process import HOSTED
 from workbench.course import membership
 from workbench.course.classroom import ClassServer
-from workbench.course.classroom.exports import qr_path, sheets
+from workbench.course.classroom.exports import qr_code, sheets
 from workbench.course.joining import leave
 from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
@@ -171,9 +172,14 @@ def test_arguments_of_an_embedded_sandbox_are_refused_without_the_url() -> None:
 
 def decoded(svg: str) -> str:
     """Return the text of a QR code of version 4 with one block, read as ISO/IEC 18004 lays it out, without correcting errors."""
-    dark = {(int(y) - 4, int(x) - 4) for x, y in re.findall(r"M(\d+) (\d+)h1v1h-1z", svg)}
-    size = 33
+    dark, x, y, size = set(), 0, 0, 33
     assert f"0 0 {size + 8} {size + 8}" in svg
+    for command, right, down in re.findall(r"([Mmh])(-?\d+)(?: (-?[\d.]+))?", svg):
+        if command == "h":  # a row of dark modules
+            dark |= {(y - 4, column - 4) for column in range(x, x + int(right))}
+        elif command == "M":
+            x, y = 0, 0
+        x, y = x + int(right), y + int(float(down or 0))
     mask = int("".join(str(int((8, column) in dark)) for column in (2, 3, 4)), 2) ^ 0b101
     flipped = (
         lambda y, x: (y + x) % 2, lambda y, x: y % 2, lambda y, x: x % 3, lambda y, x: (y + x) % 3, lambda y, x: (y // 2 + x // 3) % 2,
@@ -199,16 +205,16 @@ def test_the_sheet_and_the_board_show_the_link_as_a_qr_code(server: ClassServer)
     """The code contains the link; a screen reader reads the link in its place."""
     address = f"https://class.example:8700/{server.learners[0].code}#{'9f86d081' * 4}"
     sheet = sheets({"Ann": address}, "")
-    (svg,) = re.findall(r"<svg.*?</svg>", sheet)
+    (picture,) = re.findall(r"<img class='qr' alt='QR code of (.*?)' src='(.*?)'>", sheet)
 
-    assert decoded(svg) == address
-    assert f"aria-label='QR code of {address}'" in svg
+    assert picture[0] == address
+    assert decoded(unquote(picture[1])) == address
     with server.serve() as url:
         shown = httpx.get(f"{url}/board/link?learner=Ann", headers={"trainer-key": server.trainer_key}).json()
         assert shown == {
             "learner": "Ann",
             "link": link(server),
-            **dict(zip(("size", "path"), qr_path(link(server)), strict=True)),
+            "picture": qr_code(link(server)),
         }
         assert (
             httpx.get(f"{url}/board/link?learner=Bob", headers={"trainer-key": server.trainer_key}).status_code == 404

@@ -20,8 +20,8 @@ from workbench.course import membership
 from workbench.course.classroom import ClassServer, class_state, exports
 from workbench.course.classroom.class_results import read_roster
 from workbench.course.classroom.learner_sandboxes import MAX_OPEN
-from workbench.course.desk import Act, TaskResult
 from workbench.course.task_files import EXERCISES
+from workbench.course.task_result import TaskResult
 from workbench.sandbox.internals import internals
 
 pytestmark = pytest.mark.slow  # each test runs a class server
@@ -35,7 +35,7 @@ answer = "api.sandbox.cards.lock(guide['cards']['active'][0])"
 [[expect]]
 equals = "card"
 that = "the first active card, locked"
-id = "$cards.active.0"
+where = { id = "$cards.active.0" }
 with = { status = "locked" }
 """
 
@@ -104,8 +104,8 @@ def test_rules_and_locks_for_all_hold_for_new_places_and_latecomers(server: Clas
     with first_cell("02"):
         server.act(["Ann", "Bob"], "add_fault", kind="latency", of="list_contracts")
         server.act(["Ann", "Bob"], "lock", lesson=EXERCISES["purchases-1"].notebook)
-    late = server.enroll("Late")
-    with wb.connect(f"{ann.rpartition('/')[0]}/{late.code}") as late_api, first_cell("05") as five:
+    late = server.act([], "enroll", name="Late")["done"]["Late"]
+    with wb.connect(late) as late_api, first_cell("05") as five:
         rules = [len(api.sandbox.list_faults()) for api in (late_api, five)]
         with pytest.raises(UsageError, match="locked by your trainer"):
             wb.course.task("purchases-1", late_api)
@@ -223,7 +223,9 @@ def test_a_restarted_server_goes_on(server: ClassServer, ann: str, tmp_path: Pat
         asked = {"path": f"{address}/_sandbox/state", "body": json.dumps({"record_id": bought}).encode()}
         answer = asyncio.run(with_new.handle(Request(method="POST", headers=headers, local=True, **asked)))
         assert json.loads(answer.body)["held"] == 420
-        assert with_new.do("Ann", place, Act(kind="check", task="purchases-1"))["missing"]
+        asked |= {"path": f"{address}/_class", "body": b'{"kind": "check", "task": "purchases-1"}'}
+        answer = asyncio.run(with_new.handle(Request(method="POST", headers=headers, local=True, **asked)))
+        assert json.loads(answer.body)["missing"]
         assert with_new.results.get(f"attempt\nAnn\n{place}\npurchases-1")
     finally:
         with_new.close()

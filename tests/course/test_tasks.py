@@ -54,14 +54,13 @@ answer = '''
 api.simulate_refund(transaction_id=facts["second"], amount=wb.FULL)
 wb.course.answer("a-charge-too-much", returned="12.50")'''
 purchases = [[3, 1250, "Example Market"], [3, 1250, "Example Market"], [3, 480]]
-traffic = { every = 30, card = 8, cents = 1540, merchant = "Example Fuel" }
+traffic = { every = 30, purchase = [8, 1540, "Example Fuel"] }
 show = { first = "$bought.0", second = "$bought.1" }
 
 [[expect]]
 equals = "transaction"
 that = "one of the two purchases, refunded in full"
-id = ["$bought.0", "$bought.1"]
-where = { status = "settled" }
+where = { id = ["$bought.0", "$bought.1"], status = "settled" }
 with = { refunded = 1250 }
 count = 1
 

@@ -18,7 +18,7 @@ from workbench.base.errors import OutcomeUnknown, UsageError
 from workbench.client.calls.client import AsyncClient
 from workbench.client.session import Session, connect
 from workbench.screens.panel import lists as things
-from workbench.screens.panel.cells import Column
+from workbench.screens.panel.cells import Column, milliseconds
 from workbench.screens.panel.file import to_file
 from workbench.screens.panel.panel import Panel, browse
 from workbench.service.rendering import money
@@ -208,13 +208,15 @@ def test_stored_transactions_are_listed_as_they_are_reported(lived: Session, pur
         .rename(columns={"transaction_id": "id", "authorized_cents": "amount_cents"})
     )
 
-    data = browse(lived).lists["transactions"].data
+    shown = browse(lived).lists["transactions"].frame()
 
-    names = [column.name for column in data.columns]
-    ordered = report.sort_values("authorized_at", kind="stable")[::-1][names]
-    wanted = [[None if pd.isna(cell) else cell for cell in row] for row in ordered.astype("object").to_numpy().tolist()]
-    assert [[cells[number] for cells in data.cells] for number in data.order] == wanted
-    assert {"settled", "refunded", "declined", "authorized"} <= {*data.column("status")}
+    ordered = report.sort_values("authorized_at", kind="stable")[::-1][[*shown]]
+    listed, wanted = (
+        [[None if pd.isna(cell) else cell for cell in row] for row in frame.astype("object").to_numpy().tolist()]
+        for frame in (shown, ordered)
+    )
+    assert listed == wanted
+    assert {"settled", "refunded", "declined", "authorized"} <= {*shown["status"]}
 
 
 def test_a_dispute_shows_the_posted_amount(lived: Session, purchase: dict[str, Any]) -> None:
@@ -448,7 +450,7 @@ def test_events_arrive_by_the_sandbox_s_clock(lived: Session) -> None:
     """The list shows an event's sandbox time, as a frame does."""
     rows = things.events(lived)
 
-    assert sorted(rows.column("arrived")) == sorted(to_frame(lived)["at"])
+    assert sorted(rows.column("arrived")) == sorted(map(milliseconds, to_frame(lived)["at"]))
     assert rows.columns[0] == Column("arrived", "time")
 
 

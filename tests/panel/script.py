@@ -64,6 +64,13 @@ def number(value: object) -> Decimal | None:
     return found if found.is_finite() else None
 
 
+def written(column: Column, value: Any) -> str:
+    """Return the text with which a value is compared."""
+    if column.kind == "time" and value is not None:
+        return f"{str(datetime.fromtimestamp(value / 1000, UTC))[:19]} UTC"
+    return plain(value)
+
+
 def place(columns: tuple[Column, ...], name: str) -> int | None:
     """Return the column that a filter means: by its name, its beginning, or a part of it."""
     wanted = name.lower().replace(" ", "_")
@@ -90,7 +97,7 @@ class Naive:
         if column.kind == "money" and isinstance(value, int):
             return rendering.money(value, self.codes[row]).lower()
         name = self.data.names.get(value) if column.to else None
-        return (f"{name} {value}" if name else plain(value)).lower()
+        return (f"{name} {value}" if name else written(column, value)).lower()
 
     def fits(self, row: int, term: tuple[str | None, str, str]) -> bool:
         name, compare, value = term
@@ -105,7 +112,7 @@ class Naive:
             typed, found = number(value), number(cell)
             wanted_number = None if typed is None else typed * (100 if kind == "money" else 1)
             return None not in (found, wanted_number) and COMPARE[compare](found, wanted_number)
-        text = plain(cell).lower()[: len(value) if kind == "time" else None]
+        text = written(self.data.columns[at], cell).lower()[: len(value) if kind == "time" else None]
         return text != "" and COMPARE[compare](text, value)
 
     def order(self, terms: list[tuple[str | None, str, str]], sort: list[str]) -> list[int]:
@@ -137,7 +144,7 @@ class Naive:
     def groups(self, rows: list[int], name: str, sort: list[str]) -> dict[str, list[int]]:
         at = next(at for at, column in enumerate(self.data.columns) if column.name == name)
         cells, kind = self.data.cells[at], self.data.columns[at].kind
-        texts = {row: plain(cells[row]) for row in rows}
+        texts = {row: written(self.data.columns[at], cells[row]) for row in rows}
         if kind == "time":
             size = next(
                 (size for size in (13, 10, 7, 4) if len({texts[row][:size] for row in rows if texts[row]}) <= 31), 4

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.each import each
 from tests.panel.script import Engine, Naive, at, engine, terms
-from workbench.screens.panel.cells import MOST, Column, Rows
+from workbench.screens.panel.cells import MOST, Column, Rows, milliseconds
 from workbench.screens.panel.listing import Listing, packed
 from workbench.service import rendering
 from workbench.service.rendering.text import guarded
@@ -50,7 +50,10 @@ ORDER = st.lists(st.sampled_from([f"{sign}{column.name}" for column in COLUMNS f
 
 def data_of(rows: list[tuple[Any, ...]], ids: list[str] | None = None) -> Rows:
     ids = ids or [f"id-{number}" for number in range(len(rows))]
-    filled = [(key, *row) for key, row in zip(ids, rows, strict=True)]
+    filled = [
+        (key, *(milliseconds(cell) if isinstance(cell, datetime) else cell for cell in row))
+        for key, row in zip(ids, rows, strict=True)
+    ]
     cells = tuple(map(list, zip(*filled, strict=True))) or ([],) * len(COLUMNS)
     return Rows(columns=COLUMNS, cells=cells, things=(None,) * len(rows), ids=ids, names=NAMES)
 

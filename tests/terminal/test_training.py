@@ -15,8 +15,8 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.client.session import connect
 from workbench.course.classroom.server import ClassServer
-from workbench.course.desk import TaskResult
 from workbench.course.task_files import DRILLS, TASKS
+from workbench.course.task_result import TaskResult
 
 
 def test_tasks_are_listed(wb):

@@ -1,24 +1,30 @@
 """Attempts at a task: its world, live traffic, answers and check. The sandbox is embedded, served or in a class."""
 
 import secrets
+import time
 from collections import ChainMap
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, allowed_names
 from workbench.client.calls.client import Client
-from workbench.course.answers import read_answer
 from workbench.course.evidence import Evidence, Facts, Record, digest, first_guide, mark, names_of, operator, signature
-from workbench.course.judge import filled, judge
+from workbench.course.judge import filled, judge, same
 from workbench.course.task_files import Task
+from workbench.course.task_result import TaskResult, read_result
 from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
 
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors if a sandbox lacks records that the task expects."""
+KINDS = frozenset({"start", "check", "answer", "hint"})
+"""Kinds of actions."""
 _PURCHASE: Record = {"currency": "USD", "merchant_category_code": "5411"}
 
 
@@ -27,31 +33,103 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class Attempt:
-    """An attempt at a task in a sandbox.
+    """A learner's attempt at a task in a place, with its stored state and result.
 
     Attributes:
         task: The task.
-        sandbox: The sandbox, or the controls of a served sandbox.
-        state: The values that `begin` stored, as JSON; empty before.
+        sandbox_in: Function that returns the sandbox of an environment, or the controls of a served sandbox.
+        load: Function that returns a stored JSON value by its name; None if there is no such value.
+        save: Function that stores a JSON value by its name.
+        attempts: Prefix of the names of stored attempts.
+        results: Prefix of the names of stored results.
+        active: Seconds that the learner has worked.
         ca_file: Certificates for a served sandbox.
     """
 
     task: Task
-    sandbox: Any
-    state: Facts
+    sandbox_in: Callable[[Literal["sandbox", "production"]], Any]
+    load: Callable[[str], Any]
+    save: Callable[[str, object], None]
+    attempts: str = "state:"
+    results: str = "result:"
+    active: float = attrs.field(factory=time.time)
     ca_file: str | None = None
+
+    @cached_property
+    def sandbox(self) -> Any:
+        """Sandbox of the attempt."""
+        return self.sandbox_in(self.task.environment)
+
+    @cached_property
+    def state(self) -> Facts:
+        """The values that `begin` stored, as JSON; empty before."""
+        return self.load(f"{self.attempts}{self.task.name}") or {}
+
+    def do(self, kind: str, values: Record) -> Facts:
+        """Perform an action, store the result, and return the answer to the learner as JSON values.
+
+        Args:
+            kind: One of `KINDS`.
+            values: Answers, for the kind "answer".
+
+        Raises:
+            UsageError: The task was not begun, does not ask for this answer, or has no further hint.
+        """
+        task, name = self.task, f"{self.results}{self.task.name}"
+        before = read_result(self.load(name))
+        result = before or TaskResult(task=task.name, begun_active=self.active)
+        if kind == "hint":
+            hints = task.all_hints if result.done else task.all_hints[: result.hints + 1]
+            if not hints:
+                raise UsageError(f"{task.name} has no hints", of="course.hint")
+            reply = {"hints": hints}
+        elif task.kind == "quiz":
+            reply = self._ask_quiz(kind, values)
+        else:
+            reply = self._attempted(kind, values)
+        after = result.after(reply, len(task.all_hints), self.active)
+        if after != before:
+            self.save(name, attrs.asdict(after))
+        return {"about": task.about, "result": attrs.asdict(after), **reply}
+
+    def _ask_quiz(self, kind: str, values: Record) -> Facts:
+        """Return the feedback on the answer to a quiz, which needs no sandbox."""
+        (question,) = self.task.expect
+        if kind == "start":
+            return {}
+        if kind != "answer" or not values:
+            return {"missing": [f"not answered yet: {question.that}."], "tried": False}
+        answer = question.read(next(iter(values.values())))
+        feedback = question.comment(answer)
+        return {"missing": [] if same(answer, question.value) else [feedback], "comment": feedback, "tried": True}
+
+    def _attempted(self, kind: str, values: Record) -> Facts:
+        try:
+            reply = self.answer(values) if kind == "answer" else self.start() if kind == "start" else self.check()
+        except WorkbenchError:
+            raise
+        except _UNREADABLE as error:
+            what = f"the sandbox lacks records that the task needs ({type(error).__name__})"
+            raise UsageError(f"{what}: reset it, and begin the task again", of="course") from None
+        self._save()
+        return reply
+
+    def _save(self) -> None:
+        self.save(f"{self.attempts}{self.task.name}", self.state)
+
+    def play(self) -> bool:
+        """Make the purchases of live traffic that are due. Return whether the drill is still running."""
+        is_on = self.is_begun and not self.state["done"] and self.minutes <= self.task.minutes
+        if is_on:
+            self.catch_up()
+        return is_on
 
     @property
     def is_begun(self) -> bool:
         """Whether the attempt was begun in this sandbox, and the sandbox was not reset since."""
         return bool(self.state.get("world") == internals(self.sandbox).world_id())
-
-    @property
-    def is_on(self) -> bool:
-        """Whether the attempt is not done, and its planned time is not over."""
-        return self.is_begun and not self.state["done"] and self.minutes <= self.task.minutes
 
     @property
     def minutes(self) -> float:
@@ -67,8 +145,7 @@ class Attempt:
             facts["bought"] = [self._buy(client, *purchase) for purchase in task.purchases]
             for step in task.world:
                 run(client, self.sandbox, names, step)
-        facts.update({name: filled(names, value) for name, value in task.values.items()})
-        begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "live": [], "done": False}
+        begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "done": False}
         self.state.clear()
         self.state.update(mark(self.sandbox), facts=facts, answers={}, **begun)
         self.state["seen"] = self._actions(Evidence(self.sandbox, self.state))
@@ -91,29 +168,27 @@ class Attempt:
 
     def _actions(self, seen: Evidence) -> str:
         """Return a hash of what the learner did since the task began."""
-        changed = {id_: digest(record) for id_, record in seen.changed.items()}
-        requests = [signature(entry) for entry in seen.requests]
-        return digest({"changed": changed, "requests": requests, "answers": self.state["answers"]})
+        changed, requests = map(digest, seen.changed.values()), map(signature, seen.requests)
+        return digest({"changed": [*changed], "requests": [*requests], "answers": self.state["answers"]})
 
-    def catch_up(self) -> bool:
-        """Make the purchases of the live traffic that are due. Return whether there were any."""
+    def catch_up(self) -> None:
+        """Make the purchases of the live traffic that are due."""
         traffic, state = self.task.traffic, self.state
         due = int(min(self.minutes, self.task.minutes) * 60) // traffic["every"] if traffic else 0
         if state["played"] >= due or state["done"]:
-            return False
-        purchase = {name: value for name, value in traffic.items() if name != "every"}
+            return
         with operator(self.sandbox, self.ca_file) as client:
             for _ in range(due - state["played"]):
                 with suppress(WorkbenchError):  # the card was stopped, so the purchase fails
-                    bought = self._buy(client, **purchase)
-                    state["live"].append(bought)
+                    bought = self._buy(client, *traffic["purchase"])
+                    state["others"].append(bought)
                     state["records"][bought] = digest(self.sandbox.state(bought))
         state["played"] = due
-        return True
+        self._save()
 
     def start(self) -> Facts:
         """Begin the task, unless it is an active drill or a completed exercise. Return the facts of the task."""
-        if not self.is_begun or not (self.task.minutes or self.check()["missing"] == []):
+        if not self.is_begun or not (self.task.minutes or not self.check()["missing"]):
             self.begin()
         return {"facts": filled(names_of(self.sandbox, self.state), self.task.show)}
 
@@ -130,7 +205,7 @@ class Attempt:
         if not values or not values.keys() <= questions.keys():
             asked = allowed_names(questions) if questions else "nothing"
             raise UsageError(f"{self.task.name} asks for {asked}", of="course.answer")
-        read = {name: read_answer(questions[name], str(value)) for name, value in values.items()}
+        read = {name: questions[name].read(str(value)) for name, value in values.items()}
         self.state["answers"].update(read)
         return {"answers": read}
 

@@ -33,8 +33,7 @@ Record = Mapping[str, Any]
 def flat(value: object) -> Iterator[tuple[str, Any]]:
     """Yield the members of a value by dotted path, in Python names."""
     for path, inner in leaves_of(value, items=True):
-        names = path.replace("]", "").replace("[", ".").split(".")
-        yield ".".join(snake(name) for name in names if name not in ("", "members")), inner
+        yield ".".join(snake(name) for name in re.findall(r"[^][.]+", path) if name != "members"), inner
 
 
 def digest(record: Record) -> str:
@@ -56,9 +55,9 @@ def _deliveries(sandbox: "Sandbox") -> Iterator[Record]:
     """Yield each delivery attempt, with the fields of its delivery and its event body."""
     bodies = {event.payload["id"]: event.payload["body"] for event in sandbox.events()}
     for delivery in sandbox.deliveries():
-        about = {**bodies.get(delivery.event_id, {}), **{name: getattr(delivery, name) for name in _DELIVERY}}
+        about = {name: getattr(delivery, name) for name in _DELIVERY}
         for attempt in delivery.attempts:
-            yield {**about, "status": attempt.status, "fault": attempt.fault}
+            yield {**bodies.get(delivery.event_id, {}), **about, "status": attempt.status, "fault": attempt.fault}
 
 
 LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
@@ -72,15 +71,15 @@ def mark(sandbox: "Sandbox") -> Facts:
     """Return the state of a sandbox as JSON: hashes of all records, the last request and the last event."""
     records = _all_records(sandbox)
     requests = sandbox.requests(all_tenants=True)
-    contracts = {id_: flat(record) for id_, record in records.items() if record["kind"] == "contract"}
     return {
         "world": internals(sandbox).world_id(),
         "request": signature(requests[-1]) if requests else "",
         "event": internals(sandbox).last_event(),
         "records": {id_: digest(record) for id_, record in records.items()},
         "contracts": {
-            id_: {path: str(value) for path, value in members if _NUMBERS.fullmatch(path)}
-            for id_, members in contracts.items()
+            id_: {path: str(value) for path, value in flat(record) if _NUMBERS.fullmatch(path)}
+            for id_, record in records.items()
+            if record["kind"] == "contract"
         },
         "others": [],
     }
@@ -100,16 +99,17 @@ def as_number(value: object) -> Decimal | None:
 
 
 def absorb(state: Facts, sandbox: "Sandbox", before: Facts) -> None:
-    """Exclude the changes of other people from a task, so that their records and events do not count as the learner's.
+    """Exclude the changes of other people from a task. Their records, calls and events do not count as the learner's.
 
     Args:
         state: Mark of the task.
         sandbox: The sandbox after the other changes.
         before: Mark of the sandbox before these changes.
     """
-    changed = Evidence(sandbox, before).changed
-    state["records"] |= {id_: digest(record) for id_, record in changed.items()}
+    changed = {id_: digest(record) for id_, record in Evidence(sandbox, before).changed.items()}
+    state["others"] += [*(changed.keys() - before["records"].keys())]
     state["others"] += [event.payload["id"] for event in sandbox.events(since=before["event"])]
+    state["records"] |= changed
 
 
 class Evidence:
@@ -141,18 +141,20 @@ class Evidence:
         """Return the learner's requests since the task began, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         begun = next((number for number, entry in enumerate(log, 1) if signature(entry) == self.state["request"]), 0)
-        return [entry for entry in log[begun:] if entry.operation in OPERATIONS and not self._is_live(entry)]
+        return [entry for entry in log[begun:] if entry.operation in OPERATIONS and not self._is_of_others(entry)]
 
-    def _is_live(self, entry: Any) -> bool:
-        """Whether a request is a purchase of the task's own live traffic."""
-        return isinstance(entry.answer, Mapping) and entry.answer.get("transactionId") in self.state["live"]
+    def _is_of_others(self, entry: Any) -> bool:
+        """Whether a request is about a purchase of the live traffic or of the trainer."""
+        return isinstance(entry.answer, Mapping) and entry.answer.get("transactionId") in self.state["others"]
 
-    def called(self, operation: str, status: int | None) -> list[Record]:
-        """Return the requests of an operation with a status as flat members; None for an injected fault."""
-        entries = [entry for entry in self.requests if entry.operation == operation]
-        if status is None:
-            return [_call(entry) for entry in entries if entry.fault]
-        return [_call(entry) for entry in entries if entry.status == status and entry.fault in (None, "", "lost")]
+    def called(self, operation: str, status: int, fault: bool) -> list[Record]:
+        """Return the requests of an operation as flat members, with a status, or with an injected fault."""
+        return [
+            _call(entry)
+            for entry in self.requests
+            if entry.operation == operation
+            and (entry.fault if fault else entry.status == status and entry.fault in (None, "", "lost"))
+        ]
 
     def events(self, kind: str, everything: bool = False) -> list[Record]:
         """Return the events of a kind as flat members, with `event_id` and `cause`."""

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.base.errors import visible
-from workbench.course.answers import comment
 from workbench.course.evidence import LISTED, Evidence, Record, as_number, flat, names_of
 from workbench.course.task_files import Expectation, Task
 from workbench.service.rendering import money
@@ -55,7 +54,7 @@ class _Judgment:
         if not given:
             yield f"not answered yet: {expected.subject}, {expected.that}."
         elif not same(given, filled(self._names, expected.value)):
-            advice = comment(expected, given)
+            advice = expected.comment(given)
             shown = money(int(given)) if expected.unit else visible(given, 60)
             yield f"{expected.subject} is not {shown}{f'; {advice}' if advice else ''}."
 
@@ -64,11 +63,13 @@ class _Judgment:
         where, members = filled(self._names, expected.where), filled(self._names, expected.members)
         pool = self._pool(expected)
         chosen = [record for record in pool if not self._differing(record, where)]
-        right = [record for record in chosen if not self._differing(record, members) | _further(record, expected)]
+        right = [record for record in chosen if not (self._differing(record, members) or _further(record, expected))]
         needed, most = _bounds(expected, len(chosen))
         count = len({record.get(expected.distinct) for record in right}) if expected.distinct else len(right)
-        about = (chosen if count < needed else right) if where or members else ()
+        about = (chosen if count < needed else right) if members else ()
         self._claimed |= {str(record["id"]) for record in about if record.get("kind") == expected.subject}
+        if expected.count == 0:  # deleted records no longer have a kind
+            self._claimed |= {id_ for id_ in self._seen.changed if same(id_, where.get("id"))}
         if right and expected.name:
             self._names[expected.name] = right[-1]
         if count < needed:
@@ -76,7 +77,7 @@ class _Judgment:
             yield f"not there yet: {expected.that}{near}."
         elif len(right) > most:
             yield f"too many: found {len(right)}, at most {most} expected: {expected.that}."
-        elif expected.verb == "called" and most < _MANY and len(chosen) > len(right):
+        elif expected.verb == "called" and not expected.others and len(chosen) > len(right):
             yield f"{len(chosen) - len(right)} further calls of {expected.subject} are not what is asked for."
 
     def _pool(self, expected: Expectation) -> list[Record]:
@@ -85,23 +86,17 @@ class _Judgment:
         if expected.verb == "event":
             return seen.events(subject, expected.everything)
         if expected.verb != "equals":
-            return seen.called(subject, None if expected.fault else expected.status)
+            return seen.called(subject, expected.status, expected.fault)
         if subject in LISTED:
             records = [*LISTED[subject](seen.sandbox)]
         else:
-            stored = seen.records if expected.id or expected.everything else seen.changed
+            stored = seen.records if expected.everything or "id" in expected.where else seen.changed
             records = [record for record in stored.values() if record["kind"] == subject]
-        if expected.id:
-            named = filled(self._names, expected.id)
-            ids = set(named if isinstance(named, list) else [named])
-            records = [record for record in records if record["id"] in ids]
-            if expected.count == 0:  # deleted records no longer have a kind
-                self._claimed |= ids
         return [dict(flat(record)) for record in records]
 
-    def _differing(self, record: Record, members: Record) -> set[str]:
+    def _differing(self, record: Record, members: Record) -> list[str]:
         """Return the paths of the members that a record does not have as expected."""
-        return {path for path, value in members.items() if not self._fits(record, path, value)}
+        return [path for path, value in members.items() if not self._fits(record, path, value)]
 
     def _fits(self, record: Record, path: str, expected: object) -> bool:
         conditions = expected if isinstance(expected, Mapping) else {"equals": expected}
@@ -129,7 +124,7 @@ class _Judgment:
         if not records:
             return ""
         nearest = min(reversed(records), key=lambda record: len(self._differing(record, asked)))
-        wrong = [path for path in asked if path in self._differing(nearest, asked)]
+        wrong = self._differing(nearest, asked)
         shown = [f"{path} is {_shown(path, nearest.get(path))}" for path in wrong[:3]]
         if further := _further(nearest, expected):
             shown.append(f"it also has {', '.join(sorted(further))}")
@@ -139,22 +134,17 @@ class _Judgment:
 
 def _bounds(expected: Expectation, chosen: int) -> tuple[int, int]:
     """Return the number of matches that are needed, and the number that is allowed."""
-    count = expected.count
-    if expected.verb == "not_called":
-        count = 0
-    elif count is None:
-        count = "1+" if expected.others or expected.verb == "event" else 1
-    if count == "all":
-        return chosen, chosen
-    least = int(str(count).removesuffix("+"))
-    return least, _MANY if str(count).endswith("+") else least
+    usual = {"not_called": 0, "event": "1+"}.get(expected.verb, "1+" if expected.others else 1)
+    count = str(usual if expected.count is None else expected.count)
+    least = chosen if count == "all" else int(count.removesuffix("+"))
+    return least, _MANY if count.endswith("+") else least
 
 
 def _further(record: Record, expected: Expectation) -> set[str]:
     """Return the arguments of a request that a criterion does not name. `others` allows any arguments."""
     if expected.others or expected.verb != "called":
         return set()
-    named = {path.partition(".")[0] for path in (*expected.where, *expected.members, *expected.may)}
+    named = {path.partition(".")[0] for path in (*expected.where, *expected.members)}
     return {path.partition(".")[0] for path in record} - named - _NO_ARGUMENTS
 
 
@@ -223,6 +213,6 @@ def _shown(path: str, value: object) -> str:
 
 
 def _described(record: Record) -> str:
-    kind = str(record["kind"]).replace("_", " ")
-    known = [visible(str(record[name]), 40) for name in ("merchant_name", "status") if name in record]
-    return ", ".join([f"{kind} {str(record['id'])[:8]}", *known])
+    return ", ".join(
+        visible(str(record[name]), 40) for name in ("kind", "id", "merchant_name", "status") if name in record
+    )

@@ -7,18 +7,18 @@ import weakref
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, overload
-
-import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, not_allowed, visible
 from workbench.client import session
 from workbench.client.calls.client import refuse_async
 from workbench.course import membership, stored
-from workbench.course.desk import Act, Desk, TaskResult, about, read_result
+from workbench.course.attempt import Attempt
 from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
 from workbench.course.evidence import Facts, Record
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
+from workbench.course.task_result import TaskResult, read_result
 from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.screens import PANES
@@ -41,12 +41,13 @@ class TaskShown(Display):
         questions: The questions, by name of the answer.
     """
 
-    def __init__(self, task: Record, facts: Record, notes: tuple[str, ...] = ()) -> None:
-        self.task = task
-        self.facts = dict(facts)
+    def __init__(self, reply: Record) -> None:
+        self.task = task = reply["about"]
+        self.facts = dict(reply.get("facts", {}))
         self.questions: Mapping[str, str] = task["questions"]
         lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
         lines += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
+        notes = _notes(reply)
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
         if task["kind"] == "quiz":
             lines.append(f"Answer with {task['allowed']}.")
@@ -96,7 +97,8 @@ class Feedback(Display):
         hints: The hints so far.
     """
 
-    def __init__(self, task: Record, reply: Record) -> None:
+    def __init__(self, reply: Record) -> None:
+        task = reply["about"]
         self.missing = tuple(visible(what, 400) for what in reply.get("missing", ()))
         self.ok = not self.missing
         self.hints = tuple(map(str, reply.get("hints", ())))
@@ -142,7 +144,7 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
     """
     added = read_file(Path(path))
     _tasks[added.name] = added
-    return TaskShown(about(added), {})
+    return TaskShown({"about": added.about})
 
 
 @overload
@@ -167,12 +169,12 @@ def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
     if name is None:
         return TaskList(_tasks)
     chosen = api or session.latest()
-    begun, reply = _do(Act(kind="start", task=name), chosen)
-    if chosen is not None and begun["kind"] != "quiz":
+    reply = _do("start", name, chosen)
+    if chosen is not None:
         _bound[name] = weakref.ref(chosen)
         if _class_of(chosen) is None:
             _play(name, chosen)
-    return TaskShown(begun, reply["facts"], _notes(reply))
+    return TaskShown(reply)
 
 
 def check(name: str, api: object = None) -> Feedback:
@@ -188,7 +190,7 @@ def check(name: str, api: object = None) -> Feedback:
         UsageError: There is no such task, or no session yet.
         WrongEnvironment: The session is connected to a real service.
     """
-    return Feedback(*_do(Act(kind="check", task=name), api))
+    return Feedback(_do("check", name, api))
 
 
 def answer(name: str, value: object = None, /, api: object = None, **values: object) -> Display:
@@ -209,9 +211,9 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     answers = {key: str(each) for key, each in values.items()}
     if value is not None:
         answers[""] = str(value)
-    asked, reply = _do(Act(kind="answer", task=name, values=answers), api)
+    reply = _do("answer", name, api, answers)
     if "missing" in reply:
-        return Feedback(asked, reply)
+        return Feedback(reply)
     text = ", ".join(f"{key} = {visible(each, 60)}" for key, each in reply["answers"].items())
     note = f'wb.course.check("{name}") judges it.'
     return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
@@ -223,7 +225,7 @@ def hint(name: str, api: object = None) -> Feedback:
     Raises:
         UsageError: There is no such task, or the task has no hints.
     """
-    return Feedback(*_do(Act(kind="hint", task=name), api))
+    return Feedback(_do("hint", name, api))
 
 
 class CourseProgress(Display):
@@ -263,9 +265,9 @@ def reset() -> CourseProgress:
     return progress()
 
 
-def notes(api: object = None) -> tuple[str, ...]:
+def notes() -> tuple[str, ...]:
     """Return your trainer's notes, oldest first; empty outside a class."""
-    status = membership.status(_class_of(api or session.latest())) or {"notes": ()}
+    status = membership.status() or {"notes": ()}
     return tuple(visible(note["text"]) for note in status["notes"])
 
 
@@ -278,27 +280,29 @@ def _class_of(api: object) -> RemoteSandbox | None:
     return sandbox if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else None
 
 
-def _do(act: Act, api: object) -> tuple[Facts, Facts]:
-    """Perform an action on the class server, or in this process. Return the task and the answer to the learner."""
-    chosen: Any = api or (_bound[act.task]() if act.task in _bound else None) or session.latest()
+def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})) -> Facts:
+    """Perform an action on the class server, or in this process. Return the answer to the learner."""
+    chosen: Any = api or (_bound[name]() if name in _bound else None) or session.latest()
     refuse_async(chosen, "course")
-    is_quiz = act.task in _tasks and _tasks[act.task].kind == "quiz"
+    is_quiz = name in _tasks and _tasks[name].kind == "quiz"
     in_class = None if is_quiz else _class_of(chosen)
     if in_class is not None:
-        reply = membership.send(internals(in_class).http, attrs.asdict(act))
-        stored.set(f"result:{act.task}", reply["result"])  # stored locally as well, so that progress outlives the class
-    elif act.task not in _tasks:
-        raise UsageError([not_allowed("task", act.task, _tasks)], of="course")
+        reply = membership.send(internals(in_class).http, {"kind": kind, "task": name, "values": {**values}})
+        stored.set(f"result:{name}", reply["result"])  # stored locally as well, so that progress outlives the class
+    elif name not in _tasks:
+        raise UsageError([not_allowed("task", name, _tasks)], of="course")
     else:
         with _lock:
-            reply = _desk(chosen).do(act)
-    return reply["about"], reply
+            reply = _attempt(name, chosen).do(kind, values)
+    return reply
 
 
-def _desk(api: Any) -> Desk:
-    """Return the tasks in a session's sandbox. Attempts and results are stored in the learner's file."""
+def _attempt(name: str, api: Any) -> Attempt:
+    """Return the attempt at a task in a session's sandbox. Attempts and results are stored in the learner's file."""
     ca_file = getattr(api, "_ca_file", None)
-    return Desk(tasks=_tasks, sandbox=partial(_sandbox, api), store=stored, ca_file=ca_file)
+    return Attempt(
+        task=_tasks[name], sandbox_in=partial(_sandbox, api), load=stored.get, save=stored.set, ca_file=ca_file
+    )
 
 
 def _sandbox(api: Any, environment: str) -> Any:
@@ -325,7 +329,7 @@ def _play(name: str, api: object) -> None:
         while not _ended.wait(every / 4):
             try:
                 with _lock:
-                    if not _desk(api).play(name):
+                    if not _attempt(name, api).play():
                         return
             except (WorkbenchError, RuntimeError):  # the session was closed, or its service has stopped
                 return

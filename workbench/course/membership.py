@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from workbench.sandbox.remote import RemoteSandbox
-
 
 NO_LEARNER = "No learner has this code"
 JOINED = "class.json"
@@ -89,12 +87,8 @@ def begin(place: str) -> None:
         _places[:] = [ask(root.url, root.ca_file, {"kind": "begin", "task": place})["place"]]
 
 
-def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
-    """Return the learner's name, results, locked lessons and trainer's notes; None outside a class."""
-    if sandbox is not None:
-        from workbench.sandbox.internals import internals
-
-        return send(internals(sandbox).http)
+def status() -> dict[str, Any] | None:
+    """Return the learner's name, results and trainer's notes; None outside a class."""
     root = address()
     return None if root is None else ask(root.url, root.ca_file)
 
@@ -141,9 +135,9 @@ def send(client: httpx.Client, content: object = None) -> dict[str, Any]:
         raise no_answer(host, error) from error
     except (strict_json.NotJson, TypeError, ValueError):
         read = {}
-    message, status = visible(str(read.get("message", "")), 400), answer.status_code
-    if 200 <= status < 300 and read:
+    if answer.is_success and read:
         return read
+    message, status = visible(str(read.get("message", "")), 400), answer.status_code
     if message == NO_LEARNER:
         message = "no learner has the code of this link: compare it with your sheet, letter by letter"
     elif status >= 500 or status == 404 or not message:

@@ -18,8 +18,9 @@ from workbench.course.evidence import KINDS, LISTED, Facts, Record
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
-VERBS = ("equals", "called", "not_called", "event", "answer")
 FOLDER = Path(__file__).with_name("tasks")
+MAX_ANSWER = 2_000
+_AMOUNT = re.compile(r"(-?)(usd|\$)? ?(\d[\d,]{0,14})(?:\.(\d{1,2}))? ?(usd|dollars|cents)?", re.ASCII)
 _NOTHING: Record = {}
 
 
@@ -31,10 +32,9 @@ class Expectation:
         verb: "equals" (records), "called" and "not_called" (requests), "event" or "answer".
         subject: Kind of record, operation, kind of event, or name of the answer.
         that: Description of the criterion as a noun phrase, which is shown while the criterion is not met.
-        id: Records to compare, whether or not they changed. By default all created or changed records.
-        where: Members that select records, requests or events.
+        where: Members that select records, requests or events. An `id` selects records whether or not they changed;
+            otherwise they are the created and changed records.
         members: Members that the selected records, requests or events must have. The key in a file is `with`.
-        may: Further members that a request may have.
         others: Whether other requests of the operation are allowed.
         count: Required number: a number, "2+" for at least two, or "all" for all that are selected.
         distinct: Member that must differ among the matches.
@@ -52,10 +52,8 @@ class Expectation:
     verb: str
     subject: str
     that: str = ""
-    id: Any = None
     where: Record = _NOTHING
     members: Record = _NOTHING
-    may: Sequence[str] = ()
     others: bool = False
     count: Any = None
     distinct: str = ""
@@ -67,6 +65,47 @@ class Expectation:
     options: Mapping[str, str] = _NOTHING
     unit: Literal["", "cents"] = ""
     near: Mapping[str, str] = _NOTHING
+
+    @property
+    def allowed(self) -> str:
+        """Return the allowed answers as a phrase; empty if any text is allowed."""
+        if self.unit:
+            return "an amount: 45.90, $45, or 4590 in cents"
+        return f"one letter of {', '.join(self.options)}" if self.options else ""
+
+    @property
+    def asked(self) -> str:
+        """Return what to answer, and the allowed answers."""
+        return f"{self.that} ({self.allowed})" if self.allowed else self.that
+
+    def read(self, text: str) -> str:
+        """Normalize an answer for comparison: letters in lower case, amounts in cents, other text unchanged.
+
+        Raises:
+            UsageError: The text is not an allowed answer.
+        """
+        read = text.strip()[:MAX_ANSWER]
+        if self.unit:
+            read = _cents(read.lower())
+        elif self.options:
+            read = read.lower() if read.lower() in self.options else ""
+        if self.allowed and not read:
+            raise UsageError(f"answer {visible(text, 20)!r}: must be {self.allowed}", of="course.answer")
+        return read
+
+    def comment(self, answer: str) -> str:
+        """Return the feedback on a right or wrong answer; empty if the question has no feedback for the answer."""
+        return self.near.get(answer, self.near.get("", ""))
+
+
+def _cents(text: str) -> str:
+    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty for any other text."""
+    match = _AMOUNT.fullmatch(" ".join(text.split()))
+    sign, unit, number, cents, after = match.groups("") if match else ("", "", "", "", "")
+    if after == "cents" and (unit or cents):
+        return ""
+    is_dollars = cents or unit or after in ("usd", "dollars")
+    return f"{sign}{number.replace(',', '')}{cents.ljust(2, '0') if is_dollars else ''}"
 
 
 _RENAMED = {"with": "members", "is": "value"}
@@ -93,7 +132,7 @@ class Task:
             settled.
         world: Calls and controls at the start, each with `do`, arguments, and `as`, the name of its result.
         values: Further facts by name, to which `world`, `show` and `expect` can refer.
-        traffic: Live traffic, with a purchase every `every` seconds while a drill is active.
+        traffic: Live traffic while a drill is active: a `purchase`, made every `every` seconds.
         show: Facts shown to the learner, by name.
         expect: The criteria at the end.
     """
@@ -134,6 +173,20 @@ class Task:
         if not self.notebook:
             return "drill"
         return "quiz" if all(each.options or each.unit for each in self.expect) else "exercise"
+
+    @property
+    def about(self) -> Facts:
+        """Return the task as learners see it, as JSON values: without criteria, hints and answers."""
+        questions = self.questions
+        only = next(iter(questions.values())) if len(questions) == 1 else Expectation(verb="answer", subject="")
+        return {
+            **{name: getattr(self, name) for name in ("name", "kind", "task", "minutes")},
+            "heading": self.title if self.kind == "quiz" else f"{self.kind} {self.name}: {self.title}",
+            "hints": len(self.all_hints),
+            "questions": {name: question.asked for name, question in questions.items()},
+            "options": only.options,
+            "allowed": only.allowed,
+        }
 
     @property
     def row(self) -> Facts:
@@ -203,6 +256,7 @@ _SUBJECTS: Mapping[str, Collection[str]] = {
     "not_called": OPERATIONS,
     "event": EVENT_KINDS,
 }
+VERBS = (*_SUBJECTS, "answer")
 
 
 def read_file(path: Path) -> Task:

@@ -132,7 +132,7 @@ def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None
         url: URL under which learners reach the class; default: the URL at the last start.
     """
     from workbench.course.classroom import exports
-    from workbench.course.classroom.server import inline_style
+    from workbench.course.classroom.pages import inline_style
 
     style = inline_style()
     if what in ("answers", "handout"):

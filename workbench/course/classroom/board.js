@@ -108,11 +108,7 @@ function linkOf(one) {
     show.addEventListener("click", async () => { link = await (await ask("link?learner=" + encodeURIComponent(one.learner))).json(); drawer(); });
     return [show];
   }
-  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  const about = { class: "qr", role: "img", "aria-label": "QR code of " + link.link, viewBox: `0 0 ${link.size} ${link.size}` };
-  for (const [name, value] of Object.entries(about)) picture.setAttribute(name, value);
-  path.setAttribute("d", link.path);
-  picture.append(path);
+  const picture = Object.assign(element("img", null, "qr"), { src: link.picture, alt: "QR code of " + link.link });
   return [picture, element("pre", link.link, "line")];
 }
 

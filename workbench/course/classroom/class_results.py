@@ -13,7 +13,7 @@ import attrs
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.database import Database
-from workbench.course.desk import TaskResult
+from workbench.course.task_result import TaskResult
 
 _APPLICATION = 0x57624331
 _SCHEMA = """
@@ -70,15 +70,11 @@ def _check_names(names: Sequence[str]) -> None:
     if not names or len(names) > MAX_LEARNERS:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     for number, name in enumerate(names, 1):
-        shown = f"learners: name {number}, {visible(name, 40)!r}"
-        if name in names[: number - 1]:
-            raise UsageError(f"{shown}, occurs twice; add an initial or a number to one of them", of="class")
+        problem = "it occurs twice; add an initial or a number to one of them" * (name in names[: number - 1])
         if not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
-            raise UsageError(f"{shown}: 1 to {MAX_NAME} printable characters", of="class")
-
-
-def _letters(count: int) -> str:
-    return "".join(secrets.choice(_LETTERS) for _ in range(count))
+            problem = f"1 to {MAX_NAME} printable characters"
+        if problem:
+            raise UsageError(f"learners: name {number}, {visible(name, 40)!r}: {problem}", of="class")
 
 
 class Results:
@@ -120,7 +116,8 @@ class Results:
         """Add new learners with a code for each, and return all learners."""
         with self._file.write() as connection:
             for name in names:
-                code = "-".join((secrets.choice(_WORDS), _letters(4), _letters(4)))
+                letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
+                code = f"{secrets.choice(_WORDS)}-{letters[:4]}-{letters[4:]}"
                 connection.execute("INSERT INTO learner VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (code, name))
         return self.learners()
 

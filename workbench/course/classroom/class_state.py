@@ -3,26 +3,32 @@
 import shutil
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError
+from workbench.base.system import toml
 from workbench.base.system.seconds import monotonic
-from workbench.course.classroom.actions import ACTIONS, CHOICES, MAX_NOTE, push
+from workbench.course.attempt import Attempt, run
 from workbench.course.classroom.class_results import Learner, Results
-from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
-from workbench.course.desk import Act, Desk, TaskResult
-from workbench.course.evidence import Facts, Record, absorb, mark
+from workbench.course.classroom.learner_sandboxes import Environment, LearnerSandboxes
+from workbench.course.evidence import Facts, Record, absorb, mark, operator
 from workbench.course.task_files import DRILLS, EXERCISES, Task, read_file
+from workbench.course.task_result import TaskResult
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import perform
+from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App
+from workbench.service.interface.table import OPERATIONS
 
 SEED = 7  # random seed of the notebooks
 MAX_WRONG_CODES = 30  # per minute and address; more are answered with 429, but a correct code always passes
@@ -31,6 +37,20 @@ DISK_FULL = "The disk of the class server is full: nothing was changed. Your tra
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 """Actions for all sandboxes of a learner; other actions apply to the sandbox that the learner used last."""
 _FOR_CLASS = frozenset({"lock", "unlock", "pause", "resume", "enroll"})
+MAX_NOTE = 2_000
+_FILE = toml.load(Path(__file__).with_name("actions.toml"))
+EVENTS: Mapping[str, Sequence[Record]] = _FILE["event"]
+"""Steps of each event by its label."""
+LESSONS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES.values()))
+ACTIONS: Mapping[str, Record] = _FILE["action"]
+"""Actions of the board by name; `act` accepts the sandbox's other controls as well."""
+CHOICES: Mapping[str, Sequence[str]] = {
+    "events": tuple(EVENTS),
+    "lessons": LESSONS,
+    "faults": tuple(dict.fromkeys((*OF_ANSWERS, *OF_DELIVERIES))),
+    "operations": ("", *OPERATIONS),
+}
+"""Choices for the fields of actions."""
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 
@@ -40,7 +60,7 @@ class ClassState:
 
     Args:
         names: Names of learners, who are added to the learners in the folder.
-        folder: Folder for all state. A restarted server continues with this folder. None stores everything in memory.
+        folder: Folder for all state. A restarted server continues with this folder. The default is a temporary folder.
             Task files in its folder `tasks` are added to the tasks of the course.
 
     Attributes:
@@ -48,10 +68,13 @@ class ClassState:
     """
 
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
+        if folder is None:
+            folder = Path(mkdtemp(prefix="workbench-class-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._folder = folder
-        own = [] if folder is None else [read_file(path) for path in sorted((folder / "tasks").glob("*.toml"))]
+        own = [read_file(path) for path in sorted((folder / "tasks").glob("*.toml"))]
         self.tasks: Mapping[str, Task] = {**EXERCISES, **DRILLS, **{task.name: task for task in own}}
-        self.results = Results(None if folder is None else folder / "class.db")
+        self.results = Results(folder / "class.db")
         self.results.enroll(names)
         self.trainer_key: str = self.results.get("trainer_key")
         self.url = ""
@@ -68,33 +91,23 @@ class ClassState:
 
     def close(self) -> None:
         """Close all files."""
-        for place in self._by_code.values():
-            place.close()
+        for sandboxes in self._by_code.values():
+            sandboxes.close()
         self.results.close()
 
     @property
     def learners(self) -> list[Learner]:
         """Return the learners with their codes. A learner may see only their own code."""
-        return [place.learner for place in self._by_name.values()]
+        return [sandboxes.learner for sandboxes in self._by_name.values()]
 
     @property
     def disk_full(self) -> bool:
         """Whether the disk of the folder is too full for changes. `say` is called when that changes."""
-        is_full = self._folder is not None and shutil.disk_usage(self._folder).free < MIN_FREE
+        is_full = shutil.disk_usage(self._folder).free < MIN_FREE
         if is_full != self._was_full:
             self._was_full = is_full
             self.say(DISK_FULL if is_full else "The disk of the class server has free space again")
         return is_full
-
-    def enroll(self, name: str) -> Learner:
-        """Add a learner to a class that is served, and return the learner with the code.
-
-        Raises:
-            UsageError: The name is invalid or taken.
-        """
-        learner = self.results.enroll_late(name)
-        self._read_learners()
-        return learner
 
     def _read_learners(self) -> None:
         """Read the learners from the file. `course add` may have added learners while the class is served."""
@@ -102,7 +115,7 @@ class ClassState:
             learners = self.results.learners()
             for enrolled in learners:
                 if enrolled.code not in self._by_code:
-                    work = self.results.get(f"work\n{enrolled.name}", ())
+                    work = self.results.get(f"work\n{enrolled.name}", ({}, 0, 0))
                     self._by_code[enrolled.code] = LearnerSandboxes(enrolled, self._make_app, self._folder, work)
             self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
@@ -111,21 +124,22 @@ class ClassState:
         sandboxes.stored = sandboxes.used
         self.results.set(f"work\n{sandboxes.learner.name}", sandboxes.work)
 
-    def _make_app(self, learner: Learner, address: str, file: str) -> App:
+    def _make_app(self, sandboxes: LearnerSandboxes, place: str, environment: Environment, file: str) -> App:
         """Create or open a learner's sandbox. A new sandbox gets the fault rules that were set for all learners.
 
         If other machines can reach the class, webhooks are never delivered to this machine; a process of the learner
         fetches them.
         """
-        environment: Any = "production" if address.endswith(PRODUCTION) else "sandbox"
-        path = None if self._folder is None else self._folder / file
-        is_new = path is None or not path.exists()
+        path = self._folder / file
+        is_new = not path.exists()
         sandbox = Sandbox(SEED, environment, path=path, random_keys=True)
         for rule in self.results.get("rules", []) if is_new else ():
             perform(sandbox, "add_fault", rule)
-        relay = None if self._local else self._by_code[learner.code].relay.post
-        url = f"{self.url}/{learner.code}/{address.removeprefix('/')}".rstrip("/")
-        return internals(sandbox).http_app(url, self._local, relay=relay)
+        relay = None if self._local else sandboxes.relay.post
+        parts = filter(None, (place, "production" * (environment == "production")))
+        return internals(sandbox).http_app(
+            "/".join((self.url, sandboxes.learner.code, *parts)), self._local, relay=relay
+        )
 
     def wrong_codes(self) -> Counter[str]:
         """Return the counters of wrong codes in this minute, by address. Callers count in them."""
@@ -135,42 +149,35 @@ class ClassState:
 
     # tasks
 
-    def begin(self, learner: str, name: str) -> str:
-        """Restart a learner's notebook or drill, and return its place."""
-        sandboxes = self._by_name[learner]
-        place = sandboxes.begin(name)
-        self.store_work(sandboxes)
-        return place
-
-    def _desk(self, sandboxes: LearnerSandboxes, place: str) -> Desk:
-        """Return a learner's tasks in a place."""
-        return Desk(
-            tasks=self.tasks,
-            sandbox=lambda environment: sandboxes.sandbox(place + PRODUCTION * (environment == "production")),
-            store=self.results,
-            attempts=_attempts(sandboxes.learner.name, place),
+    def _attempt(self, sandboxes: LearnerSandboxes, place: str, name: str) -> Attempt:
+        """Return a learner's attempt at a task in a place."""
+        return Attempt(
+            task=self.tasks[name],
+            sandbox_in=partial(sandboxes.sandbox, place),
+            load=self.results.get,
+            save=self.results.set,
+            attempts=_attempts(sandboxes, place),
             results=f"result\n{sandboxes.learner.name}\n",
             active=sandboxes.active,
         )
 
-    def do(self, learner: str, place: str, act: Act) -> Facts:
+    def do(self, sandboxes: LearnerSandboxes, place: str, kind: str, name: str, values: Record) -> Facts:
         """Perform a learner's action on a task, and return the answer to the learner.
 
         Raises:
             WorkbenchError: The action is not possible.
         """
-        sandboxes = self._by_name[learner]
         with sandboxes.busy:
-            reply = self._desk(sandboxes, place).do(act)
+            reply = self._attempt(sandboxes, place, name).do(kind, values)
             self.store_work(sandboxes)
-            if act.kind == "start" and self.tasks[act.task].traffic:
-                sandboxes.traffic[place] = act.task
+            if kind == "start" and self.tasks[name].traffic:
+                sandboxes.traffic[place] = name
         return reply
 
     def play(self, sandboxes: LearnerSandboxes, place: str) -> None:
         """Make the purchases of live traffic that are due in a place."""
         with sandboxes.busy:
-            if place in sandboxes.traffic and not self._desk(sandboxes, place).play(sandboxes.traffic[place]):
+            if place in sandboxes.traffic and not self._attempt(sandboxes, place, sandboxes.traffic[place]).play():
                 del sandboxes.traffic[place]
 
     # actions of the trainer
@@ -199,7 +206,7 @@ class ClassState:
         failed: Facts = {}
         for name in learners:
             try:
-                done[name] = self._act_for(name, action, arguments)
+                done[name] = self._act_for(self._by_name[name], action, arguments)
             except WorkbenchError as error:
                 failed[name] = str(error)
         if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
@@ -209,34 +216,33 @@ class ClassState:
 
     def _act_for_class(self, action: str, lesson: str = "", name: str = "") -> dict[str, str]:
         match action:
-            case "lock":
-                self.results.set("locked", sorted({*self.locked, lesson}))
-            case "unlock":
-                self.results.set("locked", [locked for locked in self.locked if locked != lesson])
+            case "lock" | "unlock":
+                locked = {*self.locked, lesson} if action == "lock" else {*self.locked} - {lesson}
+                self.results.set("locked", sorted(locked))
             case "enroll":
-                learner = self.enroll(name)
+                learner = self.results.enroll_late(name)
+                self._read_learners()
                 return {learner.name: self.results.link(learner, self.url)}
             case _:
                 self._paused = action == "pause"
                 self.results.set("paused", self._paused)
         return {}
 
-    def _act_for(self, name: str, action: str, arguments: Record) -> Any:
+    def _act_for(self, sandboxes: LearnerSandboxes, action: str, arguments: Record) -> Any:
         if action == "note":
-            return self.results.add_note(name, str(arguments["text"])[:MAX_NOTE])
-        sandboxes = self._by_name[name]
+            return self.results.add_note(sandboxes.learner.name, str(arguments["text"])[:MAX_NOTE])
         places = sandboxes.places if action in _EVERYWHERE else [sandboxes.current]
         with sandboxes.busy:
-            results = [self._act_in(name, place, action, arguments) for place in places]
+            results = [self._act_in(sandboxes, place, action, arguments) for place in places]
         sandboxes.close_unused()
         return results[-1]
 
-    def _act_in(self, name: str, place: str, action: str, arguments: Record) -> Any:
+    def _act_in(self, sandboxes: LearnerSandboxes, place: str, action: str, arguments: Record) -> Any:
         """Run an action in one sandbox. Tasks do not count the changes as the learner's changes."""
-        sandbox, prefix = self._by_name[name].sandbox(place), _attempts(name, place)
+        sandbox, prefix = sandboxes.sandbox(place), _attempts(sandboxes, place)
         before, result = mark(sandbox), None
         if action == "event":
-            push(sandbox, arguments["event"])
+            _push(sandbox, arguments["event"])
         else:
             result = to_json(perform(sandbox, action, arguments))
         for task, state in self.results.all(prefix).items():
@@ -285,11 +291,26 @@ class ClassState:
         }
 
 
-def _attempts(name: str, place: str) -> str:
+def _attempts(sandboxes: LearnerSandboxes, place: str) -> str:
     """Return the prefix of the names of a learner's attempts in a place."""
-    return f"attempt\n{name}\n{place}\n"
+    return f"attempt\n{sandboxes.learner.name}\n{place}\n"
 
 
 def _is_stuck(result: TaskResult) -> bool:
     is_late = result.tries > 0 and (result.minutes or 0) >= STUCK_MINUTES
     return not result.done and (result.tries >= STUCK_TRIES or is_late)
+
+
+def _push(sandbox: Sandbox, event: str) -> None:
+    """Cause an event in a sandbox.
+
+    Raises:
+        UsageError: The sandbox has no record for the event.
+    """
+    names = dict(sandbox.guide())
+    with operator(sandbox) as client:
+        for step in EVENTS[event]:
+            try:
+                run(client, sandbox, names, step)
+            except LookupError as error:
+                raise UsageError(f"this sandbox no longer has a record for {error}", of="class") from None

@@ -1,29 +1,23 @@
-"""Results of a class as a table for other tools, and pages to print, which fill the parts of `paper.html`."""
+"""Results of a class as a table for other tools, and pages to print, which fill the parts of `pages.html`."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from string import Template
-from typing import Any
 
 import attrs
 
 from workbench.base.errors import visible
 from workbench.base.system import toml
 from workbench.course.classroom.class_results import Results
+from workbench.course.classroom.pages import part
 from workbench.course.display import marked
 from workbench.course.evidence import Record
 from workbench.course.task_files import DRILLS, EXERCISES, TASKS
 from workbench.service.rendering.data import csv_text
 from workbench.service.rendering.elements import Markup, element, html_page, joined, table
 
-_FOLDER = Path(__file__).parent
-PLANS: Mapping[str, Record] = toml.load(_FOLDER / "plans.toml")
+PLANS: Mapping[str, Record] = toml.load(Path(__file__).with_name("plans.toml"))
 """Plans of a class by name: title, and rows of minutes, activity, and what to look for."""
-_KEPT: Record = toml.load(_FOLDER / "handout.toml")
-"""Terms, steps of a payment and commands of the handout that a learner keeps."""
-_PARTS = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!--|\Z)", (_FOLDER / "paper.html").read_text("utf-8"), re.DOTALL))
 
 
 def results_table(results: Results) -> str:
@@ -37,22 +31,12 @@ def results_table(results: Results) -> str:
     return csv_text(rows)
 
 
-def _part(part: str, /, **values: object) -> Markup:
-    """Return a part of `paper.html` filled with values. Text is escaped."""
-    written = {key: joined([value if isinstance(value, Markup) else str(value)]) for key, value in values.items()}
-    return Markup(Template(_PARTS[part]).substitute(written))
-
-
 def _page(title: str, style: str, *parts: Markup) -> str:
     return html_page(title, *parts, head=Markup(style), theme="light", class_="printed")
 
 
 def _text(text: object) -> Markup:
     return Markup(marked(joined([visible(str(text), 2_000)])))
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> Markup:
-    return table(([_text(cell) for cell in row] for row in rows), heads)
 
 
 def certificates(results: Results, style: str = "") -> str:
@@ -62,24 +46,22 @@ def certificates(results: Results, style: str = "") -> str:
         results: The results.
         style: HTML with the style of the page.
     """
-    trainer = results.get("trainer")
-    signed = _part("signed", trainer=visible(str(trainer))) if trainer else Markup()
     pages = []
     for name, row in results.progress().items():
         done = [element("li", task.title) for task in TASKS.values() if task.name in row and row[task.name].done]
         if done:
-            today = datetime.now(UTC).date()
-            pages.append(_part("certificate", name=name, titles=joined(done), date=today, signed=signed))
+            signed = {"date": datetime.now(UTC).date(), "trainer": visible(results.get("trainer", ""))}
+            pages.append(part("certificate", name=name, titles=joined(done), **signed))
     return _page("Certificates", style, *pages or [element("p", "Nobody has done a task yet.")])
 
 
 def answers(style: str) -> str:
     """Return the answer key as a page: each task with its solution."""
-    parts = [_part("answers")]
+    parts = [part("answers")]
     for task in (*EXERCISES.values(), *DRILLS.values()):
         where = task.notebook or f"drill, {task.minutes} minutes"
         texts = {"task": _text(task.task), "debrief": _text(task.debrief), "answer": task.answer.strip()}
-        parts.append(_part("answer", name=task.name, title=task.title, where=where, **texts))
+        parts.append(part("answer", name=task.name, title=task.title, where=where, **texts))
     return _page("Answer key", style, *parts)
 
 
@@ -90,23 +72,18 @@ def sheets(links: Mapping[str, str], style: str) -> str:
         links: The link of each learner, by name.
         style: HTML with the style of the page.
     """
-    helps = _table(("in a cell", "what it does"), _KEPT["commands"])
     pages = []
     for name, link in links.items():
-        size, path = qr_path(link)
-        code = _part("code", link=link, size=size, path=path)
-        pages.append(_part("sheet", name=name, code=code, link=link, text=repr(link), helps=helps))
+        code = {"link": link, "text": repr(link), "picture": qr_code(link)}
+        pages.append(part("sheet", name=name, commands=part("commands"), **code))
     return _page("Join the class", style, *pages)
 
 
-def qr_path(text: str) -> tuple[int, str]:
-    """Return a text's QR code as its width in modules, including the margin, and the SVG path of its dark modules."""
+def qr_code(text: str) -> str:
+    """Return a text's QR code as the URI of a picture."""
     import segno
 
-    rows = list(segno.make_qr(text).matrix_iter(border=4))
-    return len(rows), "".join(
-        f"M{column} {row}h1v1h-1z" for row, modules in enumerate(rows) for column, dark in enumerate(modules) if dark
-    )
+    return segno.make_qr(text).svg_data_uri(border=4, omitsize=True)
 
 
 def plan(name: str, style: str) -> str:
@@ -116,16 +93,11 @@ def plan(name: str, style: str) -> str:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
         rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length}\u202fmin", what, look_for, exercises))
         minutes += length
-    days = _table(("from", "time", "what", "what to look for", "exercises"), rows)
-    return _page(chosen["title"], style, _part("plan", title=chosen["title"], rows=days))
+    heads = ("from", "time", "what", "what to look for", "exercises")
+    days = table(([_text(cell) for cell in row] for row in rows), heads)
+    return _page(chosen["title"], style, part("plan", title=chosen["title"], rows=days))
 
 
 def handout(style: str) -> str:
     """Return the page for learners to keep: the life of a payment, terms, and commands."""
-    page = _part(
-        "handout",
-        steps=joined(_part("step", what=what, then=then) for what, then in _KEPT["payment"]),
-        terms=_table(("term", "what it is"), _KEPT["terms"]),
-        commands=_table(("call", "what it does"), _KEPT["commands"]),
-    )
-    return _page("Handout", style, page)
+    return _page("Handout", style, part("handout", commands=part("commands")))

@@ -1,8 +1,7 @@
 """Sandboxes of one learner: one for each notebook and drill, each with a production environment.
 
 A place is the name of a notebook or drill with the number of its start, such as `02.3`. The empty place is for work
-outside a notebook or drill, such as commands. The address of a sandbox is its place. For the production environment,
-the address ends with `/production`.
+outside a notebook or drill, such as commands.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -26,17 +25,17 @@ from workbench.sandbox.server import CONTROL_PATH, App, refused
 MAX_ENTRIES_A_MINUTE = 180  # maximum per learner
 MAX_LEARNER_BYTES = 64 * 2**20  # maximum total size of the files of a learner's sandboxes
 AT_ONCE = 4  # maximum concurrent requests of a learner
-PRODUCTION = "/production"  # suffix of a sandbox address
 MAX_OPEN = 3  # maximum number of a learner's sandboxes with open files; others are reopened on use
-_ADDRESS = re.compile(r"(/[a-z0-9-]{1,41}\.[0-9]{1,6})?(/production)?(?=/|$)")
+_ADDRESS = re.compile(r"(?:/([a-z0-9-]{1,41}\.[0-9]{1,6}))?(/production)?(?=/|$)")
+Environment = Literal["sandbox", "production"]
+ENVIRONMENTS: tuple[Environment, ...] = ("sandbox", "production")
 _PAUSE = 120  # seconds without a request after which a learner counts as inactive
 
 
-def split(path: str) -> tuple[str, str]:
-    """Return the address of a sandbox, and the rest of a path after a learner's code."""
-    match = _ADDRESS.match(path)
-    address = match[0] if match else ""
-    return address if address == PRODUCTION else address[1:], path.removeprefix(address)
+def split(path: str) -> tuple[str, Environment, str]:
+    """Return the place and environment of a sandbox, and the rest of a path after a learner's code."""
+    _, place, production, rest = _ADDRESS.split(path, 1)
+    return place or "", ENVIRONMENTS[bool(production)], rest
 
 
 class LearnerSandboxes:
@@ -46,8 +45,8 @@ class LearnerSandboxes:
 
     Args:
         learner: The learner.
-        make: Function that makes the sandbox of a learner at an address, with the name of its file.
-        folder: Folder of the files; None stores the sandboxes in memory.
+        make: Function that makes a sandbox of the learner in a place and environment, with the name of its file.
+        folder: Folder of the files.
         work: The learner's work so far, as `work` returns it.
 
     Attributes:
@@ -64,13 +63,18 @@ class LearnerSandboxes:
     """
 
     def __init__(
-        self, learner: Learner, make: Callable[[Learner, str, str], App], folder: Path | None, work: Sequence[Any]
+        self,
+        learner: Learner,
+        make: "Callable[[LearnerSandboxes, str, Environment, str], App]",
+        folder: Path,
+        work: Sequence[Any],
     ) -> None:
         self.learner = learner
         self._make = make
         self._folder = folder
-        self.begun: dict[str, tuple[int, float]] = dict(work[0]) if work else {}
-        self.active, self.used = map(float, work[1:] or (0, 0))
+        self.begun: dict[str, tuple[int, float]]
+        self.active: float
+        self.begun, self.active, self.used = work
         self.stored = 0.0
         self.current = ""
         self.traffic: dict[str, str] = {}
@@ -78,8 +82,8 @@ class LearnerSandboxes:
         self.busy = threading.RLock()
         self.relay = DeliveryRelay()
         self.entries: deque[float] = deque(maxlen=MAX_ENTRIES_A_MINUTE)
-        self._apps: dict[str, App] = {}  # in the order in which they were opened
-        self._in_use: Counter[str] = Counter()
+        self._apps: dict[tuple[str, Environment], App] = {}  # in the order in which they were opened
+        self._in_use: Counter[tuple[str, Environment]] = Counter()
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
 
@@ -88,9 +92,9 @@ class LearnerSandboxes:
         """Return what a restarted server needs to know, in addition to attempts and results."""
         return self.begun, self.active, self.used
 
-    def sandbox(self, address: str) -> Any:
-        """Return the sandbox at an address."""
-        return self._app(address).sandbox
+    def sandbox(self, place: str, environment: Environment = "sandbox") -> Any:
+        """Return the sandbox of a place."""
+        return self._app(place, environment).sandbox
 
     @property
     def places(self) -> list[str]:
@@ -106,9 +110,8 @@ class LearnerSandboxes:
     def replaced(self, place: str) -> str:
         """Return the time at which a place was restarted, as text; empty if it was not restarted."""
         name, _, number = place.partition(".")
-        if not place or name not in self.begun or str(self.begun[name][0]) == number:
-            return ""
-        return f"{datetime.fromtimestamp(float(self.begun[name][1]), UTC):%H:%M:%S} UTC"
+        count, at = self.begun.get(name, (number, 0))
+        return "" if str(count) == number else f"{datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC"
 
     def begin(self, name: str) -> str:
         """Delete the sandboxes of a notebook or drill, and return the new place."""
@@ -129,62 +132,58 @@ class LearnerSandboxes:
         body = strict_json.dumps({"deliveries": deliveries})
         return Response(status=200, headers={"content-type": "application/json"}, body=body)
 
-    async def handle(self, request: Request, address: str) -> Response:
-        """Answer a request whose path no longer has the code and the address.
+    async def handle(self, request: Request, place: str, environment: Environment) -> Response:
+        """Answer a request whose path no longer has the code, the place and the environment.
 
-        The first request to an address creates the sandbox, without blocking other learners.
+        The first request creates the sandbox, without blocking other learners.
         """
+        key = (place, environment)
         if request.method != "GET" and self._size() > MAX_LEARNER_BYTES:
             if request.path != f"{CONTROL_PATH}reset":
                 limit = f"{MAX_LEARNER_BYTES // 2**20} MB"
                 return refused(413, f"Your sandboxes hold more than {limit}: reset this one, and run the first cell")
-            await asyncio.to_thread(self.remove, address.removesuffix(PRODUCTION))
+            await asyncio.to_thread(self.remove, place)
         async with self._turns:
-            self._in_use[address] += 1
+            self._in_use[key] += 1
             try:
-                app = self._apps[address] if address in self._apps else await asyncio.to_thread(self._app, address)
+                app = self._apps[key] if key in self._apps else await asyncio.to_thread(self._app, *key)
                 # The code in the path gives the rights of a local connection, and authorizes reading the guide.
-                key = {"api-key": app.sandbox.full_key} if request.path == f"{CONTROL_PATH}guide" else {}
-                answer = await app.handle(attrs.evolve(request, headers={**key, **request.headers}, local=True))
+                own = {"api-key": app.sandbox.full_key} if request.path == f"{CONTROL_PATH}guide" else {}
+                answer = await app.handle(attrs.evolve(request, headers={**own, **request.headers}, local=True))
             finally:
-                self._in_use[address] -= 1
+                self._in_use[key] -= 1
         if len(self._apps) > MAX_OPEN:
             await asyncio.to_thread(self.close_unused)
         return answer
 
-    def _app(self, address: str) -> App:
+    def _app(self, place: str, environment: Environment) -> App:
+        key = (place, environment)
         with self._lock:
-            app = self._apps.pop(address, None) or self._make(self.learner, address, self._file(address))
-            self._apps[address] = app
+            app = self._apps.pop(key) if key in self._apps else self._make(self, *key, self._file(*key))
+            self._apps[key] = app
             return app
 
     def close_unused(self) -> None:
-        """Close the sandboxes that were opened first, unless a request or a task uses them, or they have no file."""
+        """Close the sandboxes that were opened first, unless a request or a task uses them."""
         with self.busy, self._lock:
-            for address in list(self._apps)[:-MAX_OPEN]:
-                is_used = self._in_use[address] or address.removesuffix(PRODUCTION) == self.current
-                if self._folder is not None and not is_used:
-                    self._apps.pop(address).sandbox.close()
+            for key in list(self._apps)[:-MAX_OPEN]:
+                if not self._in_use[key] and key[0] != self.current:
+                    self._apps.pop(key).sandbox.close()
 
-    def _file(self, address: str) -> str:
+    def _file(self, place: str, environment: Environment) -> str:
         """Return the file name of a sandbox."""
-        place, _, environment = address.partition("/")
-        name = place.partition(".")[0]
-        return "-".join(filter(None, (self.learner.code, name, environment or "sandbox"))) + ".db"
-
-    def _files(self, name: str) -> list[Path]:
-        return [] if self._folder is None else list(self._folder.glob(name))
+        return "-".join(filter(None, (self.learner.code, place.partition(".")[0], f"{environment}.db")))
 
     def _size(self) -> int:
-        return sum(file.stat().st_size for file in self._files(f"{self.learner.code}*.db*"))
+        return sum(file.stat().st_size for file in self._folder.glob(f"{self.learner.code}*.db*"))
 
     def remove(self, place: str) -> None:
         """Delete the sandboxes of a place and their files. The next request creates new ones with the same seed."""
         with self._lock:
-            for address in (place, f"{place}{PRODUCTION}"):
-                if address in self._apps:
-                    self._apps.pop(address).sandbox.close()
-                for file in self._files(f"{self._file(address)}*"):
+            for environment in ENVIRONMENTS:
+                if app := self._apps.pop((place, environment), None):
+                    app.sandbox.close()
+                for file in self._folder.glob(f"{self._file(place, environment)}*"):
                     file.unlink(missing_ok=True)
 
     def close(self) -> None:

@@ -5,7 +5,7 @@
 /CODE/PLACE/_relay                 deliveries to receivers on the learner's machine, and their responses
 /CODE/PLACE/_class                 GET: name, results, locks and notes; POST: what the learner does with a task
 /CODE                              for a browser: /setup with the learner's link
-/setup, /setup/…                   to install on a laptop without internet: `setup_page`; open to all, GET only
+/setup, /setup/…                   to install on a laptop without internet: `pages`; open to all, GET only
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
 /board/certificates         a page to print: with the trainer's key
 """
@@ -14,8 +14,7 @@ import asyncio
 import hmac
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from importlib.resources import files
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -29,31 +28,27 @@ from workbench.base.system.locks import FileLock
 from workbench.base.system.messages import LOOPBACK, Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.course import membership
+from workbench.course.attempt import KINDS
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS
 from workbench.course.classroom.class_state import DISK_FULL, MAX_WRONG_CODES, ClassState
-from workbench.course.classroom.exports import certificates, qr_path
+from workbench.course.classroom.exports import certificates, qr_code
 from workbench.course.classroom.learner_sandboxes import (
     AT_ONCE,
     MAX_ENTRIES_A_MINUTE,
-    PRODUCTION,
     LearnerSandboxes,
     split,
 )
-from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
+from workbench.course.classroom.pages import STYLESHEET, SetupPage, read, response, style
 from workbench.course.classroom.wheel_house import SETUP
-from workbench.course.desk import KINDS, Act
 from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
-from workbench.service.rendering import design
 
 MAX_BODY = 2**18  # maximum bytes of a request body
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
-_PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
-_STYLESHEET = '<link rel="stylesheet" href="/board.css">'
-_BEGIN = "begin"
+_BOARD = {"/board": ".html", "/board.js": ".js", "/board.css": ".css"}
 _STORE_SECONDS = 20  # maximum seconds of a learner's work that a killed server loses
 _UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
 """Errors raised for a body with unexpected content."""
@@ -65,14 +60,13 @@ class ClassServer(ClassState):
 
     Args:
         names: Names of learners, who are added to the learners in the folder.
-        folder: Folder for all state. A restarted server continues with this folder. None stores everything in memory.
+        folder: Folder for all state. A restarted server continues with this folder. The default is a temporary folder.
     """
 
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
         super().__init__(names, folder)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._threads = ThreadPoolExecutor(1)
-        self._setup_page: SetupPage | None = None
+        self._setup_page = SetupPage(self._folder, "", "", "")
 
     @contextmanager
     def serve(
@@ -103,7 +97,6 @@ class ClassServer(ClassState):
         def begin(url: str) -> Handler:
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
-            self.results.set("port", urlsplit(url).port)
             fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))[:FINGERPRINT_DIGITS]
             self.results.set("fingerprint", fingerprint)
             pem = Path(certfile).read_text(encoding="ascii") if certfile is not None and fingerprint else ""
@@ -111,11 +104,11 @@ class ClassServer(ClassState):
             return self.handle
 
         with (
-            nullcontext() if self._folder is None else FileLock(self._folder / "class"),
+            FileLock(self._folder / "class"),
             serving(
                 begin,
                 host=host,
-                port=port or self.results.get("port", 0),
+                port=port or urlsplit(self.results.get("url", "")).port or 0,
                 hosts=hosts,
                 refusal=refused,
                 certfile=certfile,
@@ -126,19 +119,17 @@ class ClassServer(ClassState):
         ):
             yield url
 
-    def close(self) -> None:
-        """Close all files."""
-        self._threads.shutdown(wait=False)
-        super().close()
-
     # requests
 
     async def handle(self, request: Request) -> Response:
         """Answer a request to the board or to a learner's sandbox."""
-        self._widen()
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # enough threads for all learners, which start when they are needed
+            self._loop = loop
+            loop.set_default_executor(ThreadPoolExecutor(AT_ONCE * MAX_LEARNERS + 16, "workbench-class"))
         code, _, rest = request.path.removeprefix("/").partition("/")
-        if code in _PAGE and not rest:
-            return _page(code)
+        if kind := _BOARD.get(request.path):
+            return response(style() if kind == ".css" else read(f"board{kind}"), kind)
         if code == "board":
             return await asyncio.to_thread(self._board, request, rest)
         if code == SETUP:
@@ -154,8 +145,7 @@ class ClassServer(ClassState):
         """Answer a request to a learner's sandbox, or a learner's entry."""
         if not rest and request.method == "GET":
             return await asyncio.to_thread(self._setup, request, "", self.results.link(sandboxes.learner))
-        address, path = split(f"/{rest}")
-        place = address.removesuffix(PRODUCTION)
+        place, environment, path = split(f"/{rest}")
         if again := sandboxes.replaced(place):
             return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
         sandboxes.use(place, count=not self._paused)
@@ -174,7 +164,7 @@ class ClassServer(ClassState):
             return refused(403, "The class is paused by your trainer")
         if place in sandboxes.traffic:
             await asyncio.to_thread(self.play, sandboxes, place)
-        return await sandboxes.handle(attrs.evolve(request, path=path), address)
+        return await sandboxes.handle(attrs.evolve(request, path=path), place, environment)
 
     def _wrong_code(self, peer: str) -> Response:
         """Count a wrong code, and return the refusal."""
@@ -184,22 +174,12 @@ class ClassServer(ClassState):
             return refused(429, "Too many wrong codes from your address; try again in a minute")
         return refused(404, membership.NO_LEARNER)
 
-    def _widen(self) -> None:
-        """Provide the event loop with enough threads for all learners. Threads start when they are needed."""
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            self._loop = loop
-            self._threads.shutdown(wait=False)
-            self._threads = ThreadPoolExecutor(AT_ONCE * MAX_LEARNERS + 16, "workbench-class")
-            loop.set_default_executor(self._threads)
-
     def _class(self, sandboxes: LearnerSandboxes, place: str, request: Request) -> Response:
         """Return a learner's status, or perform an entry."""
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
             results = {task: attrs.asdict(result) for task, result in self.results.progress()[name].items()}
-            notes = self.results.notes(name)
-            return _answer({"learner": name, "locked": self.locked, "notes": notes, "results": results})
+            return _answer({"learner": name, "notes": self.results.notes(name), "results": results})
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(
                 429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute; try again in a minute"
@@ -210,15 +190,17 @@ class ClassServer(ClassState):
     def _enter(self, sandboxes: LearnerSandboxes, place: str, content: Any) -> Facts:
         """Perform a learner's entry, and return the answer with the notes that the learner has not yet seen."""
         name, kind, task = sandboxes.learner.name, str(content["kind"]), str(content["task"])
-        if kind == _BEGIN and task in {each.place for each in self.tasks.values()}:
-            return {"place": self.begin(name, task)}
+        if kind == "begin" and task in {each.place for each in self.tasks.values()}:
+            begun = sandboxes.begin(task)
+            self.store_work(sandboxes)
+            return {"place": begun}
         lesson = self.tasks[task].notebook
         if kind not in KINDS:
             raise ValueError(kind)
         if lesson in self.locked:
             raise UsageError(f"the lesson {lesson} is locked by your trainer", of="class")
         values = {str(key): str(value) for key, value in content.get("values", {}).items()}
-        reply = self.do(name, place, Act(kind=kind, task=task, values=values))
+        reply = self.do(sandboxes, place, kind, task, values)
         notes = [note["text"] for note in self.results.notes(name)]
         shown, sandboxes.notes_shown = sandboxes.notes_shown, len(notes)
         return {**reply, "notes": notes[shown:]}
@@ -226,8 +208,7 @@ class ClassServer(ClassState):
     def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
             return refused(405, "Installation files accept only GET")
-        page = self._setup_page.answer(name, link) if self._setup_page else None
-        return page or refused(404, "Not Found")
+        return self._setup_page.answer(name, link) or refused(404, "Not Found")
 
     # the board
 
@@ -240,11 +221,9 @@ class ClassServer(ClassState):
                 return _answer(self.board())
             case "GET", "link" if sandboxes := self._by_name.get(unquote(request.query.removeprefix("learner="))):
                 link = self.results.link(sandboxes.learner)
-                size, path = qr_path(link)
-                return _answer({"learner": sandboxes.learner.name, "link": link, "size": size, "path": path})
+                return _answer({"learner": sandboxes.learner.name, "link": link, "picture": qr_code(link)})
             case "GET", "certificates":
-                page = certificates(self.results, _STYLESHEET)
-                return Response(status=200, headers=PAGE_HEADERS, body=page.encode())
+                return response(certificates(self.results, STYLESHEET))
             case "POST", "act":
                 return self._refuse_post(request) or _performed(self._act, request)
         return refused(404, "Not Found")
@@ -279,22 +258,3 @@ def _performed(act: Callable[[Any], Facts], request: Request) -> Response:
 
 def _answer(value: object) -> Response:
     return Response(status=200, headers=_JSON | {"cache-control": "no-store"}, body=strict_json.dumps(value))
-
-
-def _page(name: str) -> Response:
-    headers = PAGE_HEADERS if name == "board" else {"content-type": _PAGE[name]}
-    text = _style() if name == "board.css" else _read("board.html" if name == "board" else name)
-    return Response(status=200, headers=headers, body=text.encode())
-
-
-def inline_style() -> str:
-    """Return the style sheet of standalone pages."""
-    return f"<style>{_style()}</style>"
-
-
-def _style() -> str:
-    return f"{design.variables('body', by_system=True)}{_read('board.css')}"
-
-
-def _read(name: str) -> str:
-    return files("workbench.course.classroom").joinpath(name).read_text(encoding="utf-8")

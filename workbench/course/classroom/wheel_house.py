@@ -95,23 +95,18 @@ def prepare(
         _pack(notebooks, setup / NOTEBOOKS)
         shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
         listed = [setup / NOTEBOOKS, *sorted(wheels.iterdir())]
-        hashes = {file.relative_to(setup).as_posix(): _sha256(file) for file in listed}
+        hashes = {file.relative_to(setup).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in listed}
         content = {"requirement": requirement, "targets": targets, "files": hashes}
         (setup / MANIFEST).write_bytes(json.dumps(content, indent=1).encode())
 
 
-def read_manifest(folder: Path | None) -> Facts | None:
-    """Return the content of setup.json in a class folder; None if nothing was prepared."""
+def read_manifest(folder: Path) -> Facts:
+    """Return the content of setup.json in a class folder; empty if nothing was prepared."""
     try:
-        content: Facts = json.loads((folder / SETUP / MANIFEST).read_bytes()) if folder else {}
+        content: Facts = json.loads((folder / SETUP / MANIFEST).read_bytes())
     except (FileNotFoundError, ValueError):
         content = {}
-    return content or None
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return content
 
 
 def _wheels(folder: Path) -> dict[str, Path]:
@@ -150,18 +145,15 @@ def _fetch(folder: Path, own: Path, system: Record, python: str, requirement: st
     tags = [part for tag in system["tags"] for part in ("--platform", tag)]
     options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
     options += ["--python-version", python, "--implementation", "cp"]
-    waiting = [Requirement(requirement), Requirement("pip")]
-    followed: set[str] = set()
+    waiting, followed = {requirement, "pip"}, set[str]()
     while waiting:
-        wheels = _wheels(folder)
-        lacking = {name: each for each in waiting if (name := canonicalize_name(each.name)) not in wheels}
-        if lacking:
-            _pip("download", *options, *map(_pinned, lacking.values()))
-            wheels = _wheels(folder)
-        required = [_required(wheels[canonicalize_name(each.name)], each, markers) for each in waiting]
-        further = set().union(*required) - followed
-        followed |= further
-        waiting = [Requirement(text) for text in sorted(further)]
+        followed |= waiting
+        requirements, waiting = [*map(Requirement, waiting)], set()
+        if lacking := {_pinned(each) for each in requirements if canonicalize_name(each.name) not in _wheels(folder)}:
+            _pip("download", *options, *lacking)
+        for each in requirements:
+            waiting.update(_required(_wheels(folder)[canonicalize_name(each.name)], each, markers))
+        waiting -= followed
 
 
 def _required(wheel: Path, requirement: Requirement, markers: Mapping[str, str]) -> Iterator[str]:

@@ -1,25 +1,29 @@
-"""Rows of plain values in columns, with the record that each row opens. Rows come from facts, columns or frames."""
+"""Rows of plain values in columns, with the record that each row opens. Rows come from facts, columns or frames.
+
+Times are integers, the milliseconds since 1970.
+"""
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
-from itertools import compress
-from operator import ne
+from functools import cache, cached_property
+from itertools import zip_longest
 from typing import Any
 
 import attrs
 
-from workbench.base.schema import walk
 from workbench.base.system.change_log import ChangeLog
-from workbench.sandbox.control_records import StoredRecord
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
 MOST = 200_000
 """Rows that a page holds; a longer list is shown in parts of this size, by time."""
+Facts = dict[str, Any]
+"""Values of a row or a record, by column or member."""
+Message = dict[str, Any]
+"""What the page and the kernel send each other: JSON values by name."""
 
 
 @attrs.frozen
@@ -27,8 +31,10 @@ class Column:
     """A column: its name, the type of its values, and the kind of record to which an id links."""
 
     name: str
-    kind: str = "text"  # otherwise "id", "address", "money" (cents), "number", "time" or "status"
+    kind: str = "text"  # otherwise "id", "address", "money" (cents), "number", "time", "wall" (a time) or "status"
     to: str | None = None
+    path: str = attrs.field(default="", eq=False)
+    """Member of a record that has the value, as a path, or "label" for the label of the row's own record."""
 
     @property
     def label(self) -> str:
@@ -36,18 +42,16 @@ class Column:
         return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
 
 
-class Times(Sequence[datetime | None]):
-    """Times in UTC. They are stored as milliseconds since 1970 and converted when they are read."""
-
-    def __init__(self, stored: Sequence[int | None]) -> None:
-        self.stored = stored
-
-    def __len__(self) -> int:
-        return len(self.stored)
-
-    def __getitem__(self, number: int) -> datetime | None:  # type: ignore[override]
-        at = self.stored[number]
-        return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
+@cache
+def columns_of(text: str) -> tuple[Column, ...]:
+    """Return columns. Each is `name`, `name:kind` or `name:id>list`, followed by `=path` if the path is another one."""
+    columns = []
+    for part in text.split():
+        name, _, path = part.partition("=")
+        name, _, kind = name.partition(":")
+        kind, _, to = kind.partition(">")
+        columns.append(Column(name, kind or "text", to or None, path or name))
+    return tuple(columns)
 
 
 def milliseconds(at: datetime) -> int:
@@ -67,25 +71,6 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def stored_cells(cells: Sequence[Any]) -> Any:
-    """Return the cells of a column in their stored form, with times in milliseconds."""
-    return cells.stored if isinstance(cells, Times) else cells
-
-
-class StoredRecords(Sequence[StoredRecord]):
-    """Records of the sandbox by id. A record is read when its row is opened."""
-
-    def __init__(self, sandbox: Any, ids: Sequence[str]) -> None:
-        self._sandbox, self._ids = sandbox, ids
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, number: int) -> StoredRecord:  # type: ignore[override]
-        record: StoredRecord = self._sandbox.state(self._ids[number])
-        return record
-
-
 @attrs.define(kw_only=True, slots=False, eq=False)
 class Rows:
     """Rows of plain values in columns, with each row's id and record."""
@@ -93,7 +78,8 @@ class Rows:
     columns: tuple[Column, ...]
     cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
     """The values of each column."""
-    things: Sequence[Any] = attrs.field(repr=False)
+    things: Sequence[Any] | Callable[[str], Any] = attrs.field(repr=False)
+    """The record of each row, or a function that reads the record with an id."""
     ids: Sequence[str] = attrs.field(repr=False)
     newest: str | None = None
     """Column of times by which rows are shown, the newest first. "" shows the last row first, None the first row."""
@@ -110,7 +96,8 @@ class Rows:
         Args:
             cells: The values of these rows in each column.
         """
-        positions, columns = self.positions, [*map(stored_cells, self.cells), self.ids]
+        columns: list[Any] = [*self.cells, self.ids]
+        positions = self.positions
         for key, *values in zip(ids, *cells, ids, strict=True):
             position = positions.setdefault(key, len(self.ids))
             self.log.note(position)
@@ -120,20 +107,16 @@ class Rows:
 
     def follows(self, former: "Rows") -> bool:
         """Return whether the rows of an earlier read have their places. If so, log the changed and new rows."""
-        count = len(former.ids)
         if self is former:
             return True
-        if self.columns != former.columns or self.ids[:count] != former.ids:
+        is_longer = self.columns == former.columns and self.ids[: len(former.ids)] == former.ids
+        if not is_longer or not former.names.items() <= self.names.items():
             return False
-        if not former.names.items() <= self.names.items():
-            return False
-        changed = {*range(count, len(self.ids))}
-        for was, now in zip(map(stored_cells, former.cells), map(stored_cells, self.cells), strict=True):
-            if was != now[:count]:
-                changed.update(compress(range(count), map(ne, was, now)))
         self.log = former.log
-        for position in sorted(changed):
-            self.log.note(position)
+        rows = zip_longest(zip(*former.cells, strict=True), zip(*self.cells, strict=True))
+        for position, (was, now) in enumerate(rows):
+            if was != now:
+                self.log.note(position)
         return True
 
     @cached_property
@@ -146,7 +129,7 @@ class Rows:
         """Return the positions of the rows in display order."""
         rows: Sequence[int] = range(len(self.ids))
         if self.newest:
-            rows = sorted(rows, key=stored_cells(self.column(self.newest)).__getitem__)
+            rows = sorted(rows, key=self.column(self.newest).__getitem__)
         return rows if self.newest is None else rows[::-1]
 
     def only(self, numbers: Sequence[int]) -> "Rows":
@@ -160,18 +143,17 @@ class Rows:
         names = [column.name for column in self.columns]
         return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
 
-    def facts(self, number: int) -> dict[str, Any]:
-        """Return the values of a row by column name."""
-        return {column.name: cells[number] for column, cells in zip(self.columns, self.cells, strict=True)}
+    def facts(self, number: int) -> Facts:
+        """Return the id of a row, and its values by column name."""
+        named = zip(self.columns, self.cells, strict=True)
+        return {"id": self.ids[number], **{column.name: cells[number] for column, cells in named}}
 
-    def known(self, number: int) -> dict[str, Any]:
-        """Return all known values of a row by attribute name, for the arguments of actions."""
-        thing = self.things[number]
-        held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
-        return {**held, "id": self.ids[number], **self.facts(number)}
+    def thing(self, number: int) -> Any:
+        """Return the record of a row."""
+        return self.things(self.ids[number]) if callable(self.things) else self.things[number]
 
 
-Found = tuple[str, Mapping[str, Any], Any]
+Found = tuple[str, Facts, Any]
 """An id, values by column, and the record that a row opens."""
 
 
@@ -185,78 +167,63 @@ def rows_of(
     """Return rows.
 
     Args:
+        columns: The columns, as for `columns_of`.
         newest: Whether the last rows are shown first.
-        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for the label of the row's own
-            record.
     """
-    known, called = list(entries), names or {}
-    cells = {
-        name: [called.get(key, facts.get(name)) if rest == "label" else facts.get(name) for key, facts, _ in known]
-        for name, _, rest in (part.partition(":") for part in columns.split())
-    }
-    ids, things = [key for key, _, _ in known], [thing for _, _, thing in known]
-    return rows_of_cells(columns, cells, ids, things, called, notes, newest="" if newest else None)
+    found, called = list(entries), names or {}
+
+    def cell(column: Column, key: str, facts: Facts) -> Any:
+        value = facts.get(column.name)
+        if column.path == "label":
+            return called.get(key, value)
+        return milliseconds(value) if isinstance(value, datetime) else value
+
+    kept = columns_of(columns)
+    return Rows(
+        columns=kept,
+        cells=tuple([cell(column, key, facts) for key, facts, _ in found] for column in kept),
+        things=[thing for *_, thing in found],
+        ids=[key for key, *_ in found],
+        names=called,
+        notes=notes,
+        newest="" if newest else None,
+    )
 
 
-def rows_of_cells(
-    columns: str,
-    cells: Mapping[str, Sequence[object]],
-    ids: Sequence[str],
-    things: Sequence[object],
-    names: Mapping[str, str],
-    notes: tuple[str, ...] = (),
-    newest: str | None = None,
-) -> Rows:
-    """Return rows, as `rows_of` does, from the cells of each column."""
-    kept = []
-    for name, _, rest in (part.partition(":") for part in columns.split()):
-        kind, _, to = rest.partition(">")
-        kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
-    values = tuple(cells[column.name] for column in kept)
-    return Rows(columns=tuple(kept), cells=values, things=things, ids=ids, names=names, notes=notes, newest=newest)
+def _is_period(times: Any) -> bool:
+    """Return whether a column of times holds the days after which periods are named."""
+    days = times.dropna()
+    return times.dt.tz is None and bool((days == days.dt.normalize()).all())
 
 
-def cells_of_frame(frame: Any) -> dict[str, Sequence[Any]]:
-    """Return the columns of a frame as plain values."""
-    columns: dict[str, Sequence[Any]] = {}
-    for name in frame.columns:
-        column, empty = frame[name], frame[name].isna().tolist()
-        is_time, is_period = column.dtype.kind == "M", _is_period(column)
-        if is_time and not is_period:
-            values = column.to_numpy("datetime64[ms]").astype("int64").tolist()
-        else:
-            values = (column.dt.strftime("%Y-%m-%d") if is_period else column).tolist()
-        plain = [None if missing else value for value, missing in zip(values, empty, strict=True)]
-        columns[str(name)] = Times(plain) if is_time and not is_period else plain
-    return columns
+def rows_of_frame(frame: Any, declared: str = "") -> Rows:
+    """Return a frame as rows, with cents as money, and with typed times, numbers and statuses.
 
+    Args:
+        declared: Columns with another kind, as for `columns_of`.
+    """
+    from workbench.analysis.tables.to_file import notes_of
 
-def _is_period(column: Any) -> bool:
-    """Return whether a column holds the days after which periods are named."""
-    if column.dtype.kind != "M" or column.dt.tz is not None:
-        return False
-    days = column.dropna()
-    return bool((days == days.dt.normalize()).all())
-
-
-def rows_of_frame(frame: Any) -> Rows:
-    """Return a frame as rows, with cents as money, and with typed times, numbers and statuses."""
-    columns = []
-    for name in map(str, frame.columns):
-        dtype = str(frame[name].dtype).lower()
+    columns, cells = [], []
+    known = {column.name: column for column in columns_of(declared)}
+    for name, column in frame.items():
+        name, dtype, values = str(name), str(column.dtype).lower(), column
         kind = "id" if name.endswith("_id") or name == "id" else "text"
-        if dtype.startswith("datetime") and not _is_period(frame[name]):
-            kind = "time"
-        if dtype.startswith(("int", "uint", "float", "double", "decimal")):
+        if column.dtype.kind == "M" and _is_period(column):
+            values = column.dt.strftime("%Y-%m-%d")
+        elif column.dtype.kind == "M":
+            kind, values = "time", column.to_numpy("datetime64[ms]").astype("int64")
+        elif dtype.startswith(("int", "uint", "float", "double", "decimal")):
             kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
         if name in ("status", "outcome"):
             kind = "status"
-        columns.append(Column(name, kind))
+        columns.append(known.get(name, Column(name, kind)))
+        cells.append([None if no else value for value, no in zip(values.tolist(), column.isna(), strict=True)])
     return Rows(
         columns=tuple(columns),
-        cells=tuple(cells_of_frame(frame).values()),
+        cells=tuple(cells),
         things=(None,) * len(frame),
         ids=tuple(str(number) for number in range(1, len(frame) + 1)),
         frame=frame,
-        notes=tuple(map(str, frame.attrs.get("notes", ()))),
+        notes=tuple(notes_of(frame)),
     )

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -16,28 +15,30 @@ from workbench.runs.sequences import Sequence
 from workbench.sandbox.control_records import StoredRecord
 from workbench.screens.forms.answers import private
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.cells import Facts, Message
 from workbench.service import rendering
 from workbench.service.rendering.design import word
 from workbench.service.rendering.markup import Kind, state_diagram
 from workbench.service.rendering.show import describe
 from workbench.service.rendering.text import Sheet, sentence
 
-_MAX_RELATED = 20
+_NEWEST = slice(None, -21, -1)
+"""The last twenty of the related items, the newest first."""
 
-_CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
+_CENTS = ["limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"]
 
 
-def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
+def fields(thing: object, *, reveal: bool = False) -> Message | None:
     """Return the fields of a record as plain values, with private values masked or revealed.
 
     The result is None if the record's row shows all of its fields.
     """
     if isinstance(thing, StoredRecord):
         return plain(dict(_readable(dict(thing) if reveal else thing.shown())))
-    return None if thing is None or thing == {} else plain(thing, private(thing) if reveal else ())
+    return plain(thing, private(thing) if reveal else ()) if thing else None
 
 
-def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
+def plain(thing: object, reveal: Collection[str] = ()) -> Message:
     """Return the displayed members of a record as plain, printable values."""
     block = Sheet(title="", code=(thing.to_toml(),)) if isinstance(thing, Sequence) else describe(thing, reveal=reveal)
 
@@ -50,7 +51,7 @@ def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
 def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the members of a stored record, with money and times formatted for people."""
     for name, value in stored.items():
-        if value is None or value == "" or name == "tenant":
+        if value in (None, "") or name == "tenant":
             continue
         if name.endswith("_at") and isinstance(value, int):
             yield name, datetime.fromtimestamp(value / 1000, UTC)
@@ -60,7 +61,7 @@ def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def related(api: object, key: str) -> dict[str, Any]:
+def related(api: object, key: str) -> Message:
     """Return the timeline of an id, with its newest events, deliveries and requests."""
     known_events = [kept for kept in things.received(api) if things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
@@ -70,13 +71,14 @@ def related(api: object, key: str) -> dict[str, Any]:
     delivered = [] if sandbox is None else [delivery for delivery in sandbox.deliveries() if delivery.event_id in ids]
     called = [call for call in things.entries(api) if things.mentions([call.id, call.request, call.answer], key)]
 
-    def entry(key: object, title: str, at: object, **more: object) -> dict[str, Any]:
+    def entry(key: object, title: str, at: object, **more: object) -> Message:
         return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
 
-    written = partial(json.dumps, indent=2, ensure_ascii=False, default=str)
+    def written(event: object) -> str:
+        return json.dumps(masks.masked(event), indent=2, ensure_ascii=False, default=str)
+
     events = [
-        entry(event.event.id, event.event.kind, event.arrived, json=written(masks.masked(event.event)))
-        for event in reversed(known_events[-_MAX_RELATED:])
+        entry(kept.event.id, kept.event.kind, kept.arrived, json=written(kept.event)) for kept in known_events[_NEWEST]
     ]
     deliveries = [
         entry(
@@ -85,12 +87,12 @@ def related(api: object, key: str) -> dict[str, Any]:
             delivery.attempts[-1].at if delivery.attempts else delivery.due,
             fields=plain(delivery),
         )
-        for delivery in delivered[-_MAX_RELATED:]
+        for delivery in delivered[_NEWEST]
     ]
     evidence = things.evidence_of(api)
     requests = [
         entry(call.id, f"{call.outcome}: {call.what}", call.started, fields=plain(things.call_facts(call, evidence)))
-        for call in reversed(called[-_MAX_RELATED:])
+        for call in called[_NEWEST]
     ]
     timeline = list(_timeline(key, caused, known_events))
     return {"timeline": timeline, "events": events, "deliveries": deliveries, "requests": requests}
@@ -99,7 +101,7 @@ def related(api: object, key: str) -> dict[str, Any]:
 _HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "completed": "Posted"}
 
 
-def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
+def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[Message]:
     """Yield the history of a transaction or application, oldest first, on the sandbox's clock if there is one.
 
     A title is `Posted (settle)`, or `updated: approved (review)`.
@@ -112,13 +114,12 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
             continue
         held = body.get("spend") or body
         status, cents = held.get("status") or held.get("applicationStatus"), held.get("amount")
+        title, amount = f"{action}: {word(str(status))}" if status else action, None
         if type(cents) is int:
             refunded = action == "completed" and cents < 0
             title = "Refunded" if refunded else "Declined" if status == "declined" else _HAPPENED.get(action, action)
-        else:
-            title = f"{action}: {word(str(status))}" if status else action
+            amount = rendering.money(cents, held.get("currency"))
         title += f" ({rendering.label(cause)})" if cause else ""
-        amount = rendering.money(cents, held.get("currency")) if type(cents) is int else None
         yield {"at": things.iso(at), "title": visible(title, 120), "amount": amount}
 
 
@@ -129,7 +130,7 @@ _STATES: Mapping[str, tuple[Kind, str]] = {
 """State diagram of each list's records, and the column of their current state."""
 
 
-def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
+def states(name: str, facts: Facts) -> list[Any] | None:
     """Return the state diagram of a record, which the page draws; None if the record has no states."""
     if name not in _STATES:
         return None

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
-from workbench.screens.panel.cells import MOST, Column, Rows, milliseconds, stored_cells, uncollected
+from workbench.screens.panel.cells import MOST, Column, Facts, Message, Rows, uncollected
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
@@ -21,7 +21,8 @@ FIRST = 200
 """Number of rows that a page receives first."""
 _LONGEST = 500  # maximum length of a cell, in characters
 _LARGEST = 2**53  # largest integer that is exact in JavaScript
-_NUMBERS = ("money", "number", "time", "wall")  # kinds of columns that compare as numbers
+_TIMES = ("time", "wall")
+_NUMBERS = ("money", "number", *_TIMES)  # kinds of columns that compare as numbers
 _SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with the number of values that it can encode
 
 
@@ -78,18 +79,19 @@ class Listing:
         numbers = self.data.order if numbers is None else numbers
         if self.data.frame is not None:
             return self.data.frame.iloc[numbers]
-        columns = zip(self.data.columns, self.data.cells, strict=True)
-        return pd.DataFrame({column.name: [cells[number] for number in numbers] for column, cells in columns})
+        columns: Facts = {}
+        for column, cells in zip(self.data.columns, self.data.cells, strict=True):
+            values: Any = [cells[number] for number in numbers]
+            if column.kind in _TIMES:
+                values = pd.to_datetime(pd.array(values, "Int64"), unit="ms", utc=True)
+            columns[column.name] = values
+        return pd.DataFrame(columns)
 
-    def columns(self, part: int = 0) -> dict[str, Any]:
+    def columns(self, part: int = 0, limit: int = MOST) -> Message:
         """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
-        return packed(self.name, self.data, part) | {"mark": self.mark}
+        return packed(self.name, self.data, part, limit) | {"mark": self.mark}
 
-    def first(self) -> dict[str, Any]:
-        """Return the first rows, for a page that waits for all rows."""
-        return packed(self.name, self.data, limit=FIRST) | {"mark": None, "partial": True}
-
-    def rows_since(self, mark: Any) -> dict[str, Any]:
+    def rows_since(self, mark: Any) -> Message:
         """Return the rows that changed or were added since a page received its rows, or all rows if rows moved.
 
         In the changes, `at` lists the positions of `rows`. New rows have the last positions.
@@ -117,7 +119,7 @@ class Listing:
         return [places[number] for number in map(int, numbers) if 0 <= number < count]
 
 
-def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
+def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> Message:
     """Return rows as dictionary-encoded columns: a column's distinct values, and each row's index into them.
 
     A column of mostly distinct values is not encoded, and has one value for each row.
@@ -149,30 +151,24 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
     }
 
 
-def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> dict[str, Any]:
+def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> Message:
     """Return a column for a page: its distinct values, how statuses and ids appear, and each row's index or value.
 
     Args:
-        quick: Whether integers, times and record ids are sent for each row, because they are mostly distinct.
+        quick: Whether numbers, times and record ids are sent for each row, because they are mostly distinct.
     """
-    cells, kind = stored_cells(cells), column.kind
-    types = {*map(type, cells)} - {type(None)}
-    is_plain = types in (set(), {str}, {int})
-    # each value is converted before it is counted, since True equals 1, and a list cannot be counted
-    distinct, places = [*cells] if is_plain else [stored(value, kind) for value in cells], None
-    is_distinct = types == {int} if kind in _NUMBERS else kind == "id" and not column.to
-    if not (quick and is_distinct):
+    values, places, kind = _stored(cells, column.kind), None, column.kind
+    if not (quick and (kind in _NUMBERS or (kind == "id" and not column.to))):
         known = defaultdict[Any, int](count().__next__)
-        at = array("I", map(known.__getitem__, distinct))
+        at = array("I", map(known.__getitem__, values))
         if 2 * len(known) <= len(cells):
-            distinct, places = [*known], at
-    values = _stored(distinct, kind, types) if is_plain else distinct
+            values, places = [*known], at
     shown: Sequence[Any] | None = None
     if kind == "status":
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
     elif column.to and names:
-        shown = [(name := names.get(value)) and visible(name, 80) for value in distinct]
-    code = next(code for code, most in _SIZES if len(distinct) <= most)
+        shown = [(name := names.get(value)) and visible(name, 80) for value in values]
+    code = next(code for code, most in _SIZES if len(values) <= most)
     return {
         "name": visible(column.name, 80),
         "label": visible(column.label, 80),
@@ -184,25 +180,22 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
     }
 
 
-def _stored(values: list[Any], kind: str, types: set[type]) -> list[Any]:
-    """Return texts, or integers, in the form that a page stores."""
-    known = [value for value in values if value is not None]
+def _stored(cells: Sequence[Any], kind: str) -> Sequence[Any]:
+    """Return values in the form that a page stores. Printable texts and small integers are taken over together."""
+    known = [value for value in cells if value is not None]
+    types = {*map(type, known)}
     if types == {str} and "".join(known).isprintable() and max(map(len, known)) < _LONGEST:
-        return [value or None for value in values]
+        return [value or None for value in cells]
     if types == {int} and kind in _NUMBERS and -_LARGEST < min(known) and max(known) < _LARGEST:
-        return values
-    return [stored(value, kind) for value in values]
+        return [*cells]
+    return [stored(value, kind) for value in cells]
 
 
 def stored(value: Any, kind: str) -> Any:
     """Return a value in the form that a page stores: a number, a time in milliseconds, or a text."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, datetime):
-        return milliseconds(value)
     if kind in _NUMBERS and type(value) is int and abs(value) < _LARGEST:
         return value
-    return visible(plain(value if not isinstance(value, float) else Decimal(repr(value))), _LONGEST)
+    return visible(plain(value), _LONGEST) or None
 
 
 def currency(code: object) -> str:
@@ -212,12 +205,10 @@ def currency(code: object) -> str:
 
 def plain(value: object) -> str:
     """Return the text with which a value is searched and compared."""
-    if isinstance(value, datetime):
-        return f"{str(value.astimezone(UTC))[:19]} UTC"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, Decimal):
-        text = format(value, "f")
+    if isinstance(value, float | Decimal):
+        text = format(Decimal(str(value)), "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
     return "" if value is None else str(value)
 
@@ -238,13 +229,11 @@ def static_table(listing: Listing, most: int) -> str:
 def text(data: Rows, number: int, place: int) -> str:
     """Return a cell as people read it."""
     value, column = data.cells[place][number], data.columns[place]
-    if value is None or value == "":
-        return ""
-    if column.kind == "status":
+    if column.kind == "status" and value:
         return status_cell(str(value)).text
     if column.kind == "money" and type(value) is int:
         return rendering.money(value, currency(data.column("currency")[number]))
-    if isinstance(value, datetime):
-        return rendering.moment(value)
+    if column.kind in _TIMES and type(value) is int:
+        return rendering.moment(datetime.fromtimestamp(value / 1000, UTC))
     name = data.names.get(value) if column.to and isinstance(value, str) else None
     return visible(name or plain(value), _LONGEST)

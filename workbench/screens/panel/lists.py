@@ -1,6 +1,6 @@
 """Lists of the data that a session can read. They hold rows of plain values, and the record that each row opens."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import compress
@@ -16,35 +16,32 @@ from workbench.client.webhooks.inbox import last_event
 from workbench.sandbox.control_records import private_members
 from workbench.sandbox.internals import internals
 from workbench.screens.panel.cells import (
+    Facts,
     Found,
     Rows,
-    StoredRecords,
-    Times,
-    cells_of_frame,
+    columns_of,
     rows_of,
-    rows_of_cells,
     rows_of_frame,
-    stored_cells,
 )
 from workbench.service import chains
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS
 
 
-def _facts(x: object, members: str) -> dict[str, Any]:
-    """Return members of a record or mapping by column name. Stored times become datetimes, and enum members text.
+def _facts(x: object, members: str) -> Facts:
+    """Return members of a record or mapping by column name. Enum members become text, and in numbers a list its length.
 
     Args:
-        members: Names of the members, each as `name` or `column=path.of.the.member`.
+        members: The columns, as for `columns_of`.
     """
     facts = {}
-    for column, _, path in (part.partition("=") for part in members.split()):
+    for column in columns_of(members):
         value = x
-        for name in (path or column).split("."):
+        for name in column.path.split("."):
             value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-        if type(value) is int and (path or column).endswith("_at"):
-            value = datetime.fromtimestamp(value / 1000, UTC)
-        facts[column] = str(value) if isinstance(value, str) else value
+        if column.kind == "number" and isinstance(value, list | tuple):
+            value = len(value)
+        facts[column.name] = str(value) if isinstance(value, str) else value
     return facts
 
 
@@ -69,9 +66,8 @@ def received(api: object) -> list[Any]:
 def entries(api: Any, *operations: str) -> list[Any]:
     """Return the journal's calls with an effect, oldest first. With `operations`, return only their completed calls."""
     calls = list(journal_of(api) or ())
-    return (
-        [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls
-    )
+    done = [entry for entry in calls if entry.operation in operations and entry.outcome == "done"]
+    return done if operations else calls
 
 
 _LABELED = {
@@ -114,14 +110,18 @@ def names(api: object) -> dict[str, str]:
     return labels.of
 
 
-def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the tokens of the stored contracts (description, address, chain), or only their chains."""
+def tokens(api: object, member: str) -> Facts:
+    """Return the addresses or the chains of the tokens of the stored contracts, by description."""
+    found: Facts = {}
     for record in records(api, "contract"):
         chain = str(chains.chain_of(record["chain_id"]))
         for token in record["tokens"]:
             address = token["address"]
-            text = f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"
-            yield text if member == "token" else chain, address, record["chain_id"]
+            if member == "token":
+                found[f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"] = address
+            else:
+                found[chain] = record["chain_id"]
+    return found
 
 
 def iso(value: object) -> str | None:
@@ -132,12 +132,10 @@ def iso(value: object) -> str | None:
 def mentions(value: object, key: str) -> bool:
     """Return whether a record, mapping or list contains a text."""
     if walk.is_record(value):
-        return any(mentions(getattr(value, member.name), key) for member in walk.members(type(value)))
+        value = walk.given(value)
     if isinstance(value, Mapping):
-        return any(mentions(item, key) for item in value.values())
-    if isinstance(value, list | tuple):
-        return any(mentions(item, key) for item in value)
-    return bool(value == key)
+        value = [*value.values()]
+    return any(mentions(item, key) for item in value) if isinstance(value, list | tuple) else value == key
 
 
 def now(api: object) -> datetime:
@@ -219,7 +217,7 @@ def contracts(api: Any) -> Rows:
             listed_rows.append((f"{described.id} {facts['token']}", {"chain": chain, **facts, **values}, described))
     columns = (
         "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
-        "credit_cents:money deposit_address:address"
+        "credit_cents:money deposit_address:address chain_id:hidden"
     )
     return rows_of(columns, listed_rows, *notes, newest=False)
 
@@ -234,11 +232,13 @@ def credit_of(token: Any, percent: object) -> int | None:
 
 def users(api: object) -> Rows:
     """Return the users and owners of the sandbox, or those known from the journal and events. Names are masked."""
-    columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
+    columns = (
+        "name=label id:id kind application_status:status=status external_id company_id:id>companies "
+        "updated:time=updated_at"
+    )
     if sandbox_of(api) is not None:
         people = [*records(api, "owner"), *records(api, "user")]
-        stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
-        return rows_of(columns, stored, names=names(api))
+        return rows_of(columns, _known(people, columns), names=names(api))
     members = "id=answer.id application_status=answer.applicationStatus external_id=answer.externalId updated=started"
     called = _known(entries(api, "create_user_application", "update_user"), members, "answer", kind="user")
     events = (event for event in received(api) if event.event.kind == "user.updated")
@@ -248,32 +248,29 @@ def users(api: object) -> Rows:
 
 def companies(api: object) -> Rows:
     """Return the companies of the sandbox. The service has no list of companies."""
-    known = _known(records(api, "company"), "id application_status=status external_id")
-    listed = [(key, {**facts, "owners": len(record["owners"])}, record) for key, facts, record in known]
+    columns = "name=label id:id application_status:status=status owners:number external_id"
     note = "The service has no list of companies: only the sandbox's companies are shown."
-    columns = "name:label id:id application_status:status owners:number external_id"
-    return rows_of(columns, listed, note, names=names(api))
+    return rows_of(columns, _known(records(api, "company"), columns), note, names=names(api))
 
 
 def cards(api: object) -> Rows:
     """Return the cards of the sandbox, or those known from events about transactions."""
     columns = (
-        "card:label id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
-        "posted_cents:money"
+        "card=label id:id status:status user_id:id>users=user limit_cents:money=limit available_cents:money=available "
+        "held_cents:money=held posted_cents:money=posted"
     )
     if sandbox_of(api) is None:
-        bodies = (event.event.body for event in received(api))
-        seen = _known(bodies, "id=spend.card_id user_id=spend.user_id")
+        seen = _known(received(api), "id=event.body.spend.card_id user_id=event.body.spend.user_id")
         return rows_of(columns, _merged((key, facts, None) for key, facts, _ in seen))
-    members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
-    return rows_of(columns, _known(records(api, "card"), members), names=names(api))
+    return rows_of(columns, _known(records(api, "card"), columns), names=names(api))
 
 
-_TRANSACTION = (
-    "authorized_at:time merchant_name amount_cents:money status:status id:id card_id:id>cards user_id:id>users "
-    "held_cents:money posted_cents:money refunded_cents:money net_cents:money declined_reason posted_at:time "
-    "merchant_category_code currency:hidden"
+_TRANSACTION = columns_of(
+    "authorized_at:time merchant_name amount_cents:money=authorized status:status id:id card_id:id>cards=card "
+    "user_id:id>users=user held_cents:money=held posted_cents:money=settled refunded_cents:money=refunded "
+    "net_cents:money declined_reason posted_at:time merchant_category_code currency:hidden"
 )
+_STORED = [column for column in _TRANSACTION if column.name != "net_cents"]
 
 
 class Transactions:
@@ -293,13 +290,20 @@ class Transactions:
             return _of_events(self._api)
         if self._labels.read():
             self._mark = ""  # the rows are read again, with their labels
-        self._mark, is_all, *columns = internals(sandbox).changed("transaction", " ".join(_STORED), self._mark)
-        cells = _of_books(columns)
+        members = " ".join(column.path for column in _STORED)
+        self._mark, is_all, *stored = internals(sandbox).changed("transaction", members, self._mark)
+        ids, cells = _of_books(stored)
         if rows is not None and not is_all:
-            rows.put(cells["id"], [stored_cells(cells[column.name]) for column in rows.columns])
+            rows.put(ids, cells)
             return rows
-        records, labels = StoredRecords(sandbox, cells["id"]), self._labels.of
-        self._rows = rows_of_cells(_TRANSACTION, cells, cells["id"], records, labels, newest="authorized_at")
+        self._rows = Rows(
+            columns=_TRANSACTION,
+            cells=cells,
+            things=sandbox.state,
+            ids=ids,
+            names=self._labels.of,
+            newest="authorized_at",
+        )
         return self._rows
 
 
@@ -315,22 +319,19 @@ def _of_events(api: object) -> Rows:
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
     names_of = {"transaction_id": "id", "authorized_cents": "amount_cents"}
     frame = history(getattr(api, "inbox", None) or []).transactions().rename(columns=names_of)
-    cells = cells_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first"))
-    return rows_of_cells(_TRANSACTION, cells, cells["id"], [*map(by_id.get, cells["id"])], names(api), newest="")
+    rows = rows_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first"))
+    cells, ids = tuple(rows.column(column.name) for column in _TRANSACTION), rows.column("id")
+    things = [*map(by_id.get, ids)]
+    return Rows(columns=_TRANSACTION, cells=cells, things=things, ids=ids, names=names(api), newest="")
 
 
-_STORED = {
-    "id": "id", "authorized_at": "authorized_at", "merchant_name": "merchant_name", "authorized": "amount_cents",
-    "card": "card_id", "user": "user_id", "held": "held_cents", "settled": "posted_cents", "refunded": "refunded_cents",
-    "posted_at": "posted_at", "merchant_category_code": "merchant_category_code", "status": "status",
-    "declined_reason": "declined_reason", "currency": "currency",
-}  # fmt: skip
-"""Members of a stored transaction, each with its column."""
+def _of_books(stored: Iterable[list[Any]]) -> tuple[list[str], tuple[list[Any], ...]]:
+    """Return the ids and cells of stored transactions, with the values of `history.transactions` but without a frame.
 
-
-def _of_books(columns: Iterable[list[Any]]) -> dict[str, Any]:
-    """Return the cells of stored transactions, with the values of `history.transactions` but without a frame."""
-    cells: dict[str, Any] = dict(zip(_STORED.values(), columns, strict=True))
+    Args:
+        stored: The values of each member.
+    """
+    cells = {column.name: values for column, values in zip(_STORED, stored, strict=True)}
     posted, refunded, statuses = cells["posted_cents"], cells["refunded_cents"], cells["status"]
     cells["net_cents"] = list(map(sub, posted, refunded))
     for number in compress(range(len(refunded)), refunded):
@@ -338,13 +339,16 @@ def _of_books(columns: Iterable[list[Any]]) -> dict[str, Any]:
             statuses[number] = "refunded"
     cells["declined_reason"] = [reason and reason.replace("_", " ") for reason in cells["declined_reason"]]
     cells["currency"] = [code.lower() for code in cells["currency"]]
-    return cells | {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
+    return cells["id"], tuple(cells[column.name] for column in _TRANSACTION)
 
 
 def payment_accounts(api: object) -> Rows:
     """Return the known payment accounts, created or deleted. The service has no list of payment accounts."""
-    members = "id nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
-    stored = _known(records(api, "payment_account"), members)
+    columns = (
+        "nickname=members.nickname id:id type=members.type user_id:id>users=members.user_id created:time=created_at "
+        "deleted:time"
+    )
+    stored = _known(records(api, "payment_account"), columns)
     members = "id=answer.id nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
     created = _known(entries(api, "create_payment_account"), members, "answer")
     gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
@@ -352,7 +356,6 @@ def payment_accounts(api: object) -> Rows:
     if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and restores deleted ones
         held = {key for key, *_ in stored}
         known = [row for row in known if "deleted" in row[1] and row[0] not in held]
-    columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
     return rows_of(columns, [*known, *stored], note, names=names(api))
 
@@ -360,56 +363,49 @@ def payment_accounts(api: object) -> Rows:
 def disputes(api: object) -> Rows:
     """Return the known disputes. `posted_cents` is the posted amount of the disputed transaction."""
     columns = (
-        "id:id status:status transaction_id:id>transactions posted_cents:money created:time resolved:time "
-        "currency:hidden"
+        "id:id status:status transaction_id:id>transactions=transaction posted_cents:money=settled "
+        "created:time=created_at resolved:time=resolved_at currency:hidden"
     )
     sandbox = sandbox_of(api)
     if sandbox is None:
         called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
         return rows_of(columns, _merged(called))
-    members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
     listed, merchants = [], {}
-    for key, facts, record in _known(records(api, "dispute"), members):
+    for record in records(api, "dispute"):
         spend = sandbox.state(record["transaction"])
         merchants[spend["id"]] = spend["merchant_name"]
-        listed.append((key, {**facts, **_facts(spend, "posted_cents=settled currency")}, record))
+        listed.append((record["id"], _facts({**spend, **record}, columns), record))
     return rows_of(columns, listed, names=merchants)
 
 
-def rewards(api: Any, users: Iterable[str]) -> Rows:
+def rewards(api: Any, users: Iterable[str] = ()) -> Rows:
     """Return the rewards activity of users from all reachable pages, with its frame."""
     from workbench.analysis.rewards.reading import fetch
 
-    rows = rows_of_frame(fetch(api, list(users), progress=False).frame())
-    several = len({*rows.column("user_id")}) > 1
-    shown = {"type": {"kind": "status"}, "user_id": {"kind": "id" if several else "hidden", "to": "users"}}
-    columns = tuple(attrs.evolve(each, **shown.get(each.name, {})) for each in rows.columns)
-    return attrs.evolve(rows, columns=columns, ids=[key or "" for key in rows.column("id")], names=names(api))
+    frame = fetch(api, list(users), progress=False).frame()
+    kind = "id" if frame["user_id"].nunique() > 1 else "hidden"
+    rows = rows_of_frame(frame, f"type:status user_id:{kind}>users")
+    return attrs.evolve(rows, ids=[key or "" for key in rows.column("id")], names=names(api))
 
 
 def events(api: object) -> Rows:
     """Return the received events."""
-    members = "sequence kind=event.kind about=event.body.id arrived verified times id=event.id"
     arrived = "wall" if sandbox_of(api) is None else "time"
-    columns = f"arrived:{arrived} kind about:id>any id:id verified times:number sequence:number"
-    return rows_of(columns, _known(received(api), members, "event"))
+    columns = (
+        f"arrived:{arrived} kind=event.kind about:id>any=event.body.id id:id=event.id verified times:number "
+        "sequence:number"
+    )
+    return rows_of(columns, _known(received(api), columns, "event"))
 
 
 def deliveries(api: object) -> Rows:
     """Return the sandbox's deliveries to registered endpoints, and the deliveries that the inbox rejected."""
-    sandbox = sandbox_of(api)
-    listed: list[tuple[str, Mapping[str, Any], Any]] = [
-        (
-            delivery.id,
-            {**walk.given(delivery), "at": delivery.attempts[-1].at if delivery.attempts else delivery.due},
-            delivery,
-        )
-        for delivery in (() if sandbox is None else sandbox.deliveries())
-    ]
-    listed += [
-        (f"refused-{number}", {"state": f"refused: {refusal.reason}", "at": refusal.at}, None)
-        for number, refusal in enumerate(getattr(getattr(api, "inbox", None), "refusals", ()))
-    ]
+    sandbox, listed = sandbox_of(api), list[Found]()
+    for delivery in () if sandbox is None else sandbox.deliveries():
+        at = delivery.attempts[-1].at if delivery.attempts else delivery.due
+        listed.append((delivery.id, {**walk.given(delivery), "at": at}, delivery))
+    for number, refusal in enumerate(getattr(getattr(api, "inbox", None), "refusals", ())):
+        listed.append((f"refused-{number}", {"state": f"refused: {refusal.reason}", "at": refusal.at}, None))
     columns = "at:time state:status kind event_id:id>events tried:number endpoint:id due:time held"
     hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
     return rows_of(columns, listed, *([hint] if sandbox is not None and not listed else []))
@@ -417,19 +413,16 @@ def deliveries(api: object) -> Rows:
 
 def requests(api: object) -> Rows:
     """Return the calls with an effect from the journal, and the requests that the sandbox received."""
-    sandbox = sandbox_of(api)
-    listed: list[tuple[str, Mapping[str, Any], Any]] = []
+    sandbox, listed = sandbox_of(api), list[Found]()
     for number, request in enumerate(() if sandbox is None else sandbox.requests()):
         facts = _facts(request, "status_code=status operation id=request_id") | {
             "what": f"{request.method} {request.path or 'a path that is not served'}",
             "outcome": "done" if request.status < 400 else "refused",
             "log": "sandbox",
         }
-        thing = {name: value for name, value in walk.given(request).items() if value not in (None, ())}
-        listed.append((request.request_id or f"request-{number}", facts, thing))
-    members = "started what outcome status_code=status operation id"
-    calls, evidence = entries(api), evidence_of(api)
-    for entry in calls:
+        listed.append((request.request_id or f"request-{number}", facts, request))
+    members, evidence = "started what outcome status_code=status operation id", evidence_of(api)
+    for entry in entries(api):
         facts = {**_facts(entry, members), "log": "journal"}
         if entry.id in evidence:
             facts["evidence"] = evidence[entry.id].verdict.replace("_", " ")
@@ -437,7 +430,7 @@ def requests(api: object) -> Rows:
     return rows_of("started:time what outcome:status evidence status_code:number operation log id:id", listed)
 
 
-def evidence_of(api: Any) -> dict[str, Any]:
+def evidence_of(api: Any) -> Facts:
     """Return the evidence, by id, on the journal's calls with an unknown outcome."""
     journal = journal_of(api)
     if journal is None or not (unknown := journal.unknown()):
@@ -445,7 +438,7 @@ def evidence_of(api: Any) -> dict[str, Any]:
     return {seen.attempt: seen for seen in journal.evidence_of(unknown)}
 
 
-def call_facts(call: Any, evidence: Mapping[str, Any]) -> dict[str, Any]:
+def call_facts(call: Any, evidence: Facts) -> Facts:
     """Return the values of a journal entry by column."""
     facts = _facts(call, "id what operation environment started ended status outcome error answer")
     seen = evidence.get(call.id)
@@ -460,23 +453,21 @@ def sequences(_: object) -> Rows:
     """Return the sequences of the catalogue, each with its file."""
     from workbench.runs.sequences import catalogue
 
-    listed = (
-        (name, {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}, sequence)
-        for name, sequence in catalogue.items()
-    )
-    return rows_of("name steps:number doc", listed, newest=False)
+    columns = "name steps:number doc"
+    listed = ((name, _facts(sequence, columns), sequence) for name, sequence in catalogue.items())
+    return rows_of(columns, listed, newest=False)
 
 
 def assumed(_: object) -> Rows:
     """Return all assumptions about the service."""
-    listed = _known(assumptions(), "where value confidence reason id")
-    return rows_of("where value confidence:status reason id", listed, newest=False)
+    columns = "where value confidence:status reason id"
+    return rows_of(columns, _known(assumptions(), columns), newest=False)
 
 
 KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "health": health,
     "contracts": contracts, "users": users, "companies": companies, "cards": cards, "transactions": transactions,
-    "payment accounts": payment_accounts, "disputes": disputes, "events": events, "deliveries": deliveries,
-    "requests": requests, "sequences": sequences, "assumptions": assumed,
+    "payment accounts": payment_accounts, "disputes": disputes, "rewards": rewards, "events": events,
+    "deliveries": deliveries, "requests": requests, "sequences": sequences, "assumptions": assumed,
 }  # fmt: skip
 """Lists of a panel that need no input; rewards need a user."""

@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.analysis.reports.facts import mask, whole
 from workbench.analysis.reports.history import history
 from workbench.client.session import sandbox_of
-from workbench.screens.panel.cells import Rows, milliseconds, stored_cells
+from workbench.screens.panel.cells import Rows, milliseconds
 
 
 def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, set[str]]:
@@ -45,12 +45,6 @@ def amounts(first: Any, last: Any, cents: Any) -> list[Any]:
     return [column[cents != 0] for column in columns]
 
 
-def within(table: Sequence[Any], since: float, end: float) -> Any:
-    """Return the amounts of a range."""
-    first, last, cents = table
-    return cents[(first >= since) & (last < end)]
-
-
 def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[str, Sequence[Any]]:
     """Return the amounts of transactions in a currency: net changes, changes of holds, open holds and settled amounts.
 
@@ -61,7 +55,7 @@ def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[s
     own = np.array(rows.column("currency"), "object") == currency
 
     def numbers(name: str) -> Any:
-        return np.array(stored_cells(rows.column(name)), "float64")[own]
+        return np.array(rows.column(name), "float64")[own]
 
     def cents(name: str) -> Any:
         return np.array([value or 0 for value in rows.column(name)], "int64")[own]  # floats would lose digits

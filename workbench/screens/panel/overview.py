@@ -11,7 +11,7 @@ import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed, visible
 from workbench.client.session import sandbox_of
-from workbench.screens.panel.cells import Rows, milliseconds
+from workbench.screens.panel.cells import Message, Rows, milliseconds
 from workbench.screens.panel.details import svg
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
@@ -110,10 +110,10 @@ class Scope:
         return money_of(self.api, self.lists("transactions"), self.currency, self.now)
 
     def within(self, name: str, span: tuple[float, float] | None = None) -> Any:
-        """Return the amounts in the range or in another range, as `money.within` does."""
-        from workbench.screens.panel.money import within
-
-        return within(self.amounts[name], *(span or self.range))
+        """Return the amounts in the range or in another range."""
+        first, last, cents = self.amounts[name]
+        since, end = span or self.range
+        return cents[(first >= since) & (last < end)]
 
     @cached_property
     def _history(self) -> Any:
@@ -252,7 +252,7 @@ def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
     return chosen
 
 
-def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
+def attention(lists: Callable[[str], Rows]) -> Iterator[Message]:
     """Yield the tasks for people, most urgent first. Each is a sentence, with the list and filter of its records."""
     health = lists("health")
     for what, count, fix in zip(*map(health.column, ("what", "count", "fix")), strict=True):
@@ -264,16 +264,16 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
             "filter": "",
         }
     counted = (
-        ("users", "application_status", "manualReview", "application waits", "applications wait", "for a review"),
-        ("disputes", "status", "inReview", "dispute waits", "disputes wait", "for a decision"),
+        ("users", "application_status", "manualReview", "{:,} application{} for a review"),
+        ("disputes", "status", "inReview", "{:,} dispute{} for a decision"),
     )
-    for name, column, status, one, several, what in counted:
+    for name, column, status, text in counted:
         if count := list(lists(name).column(column)).count(status):
-            text = f"{count:,} {one if count == 1 else several} {what}"
+            text = text.format(count, " waits" if count == 1 else "s wait")
             yield {"text": text, "note": "", "list": name, "filter": f"{column}={status}"}
 
 
-def charts(scope: Scope) -> Iterator[dict[str, Any]]:
+def charts(scope: Scope) -> Iterator[Message]:
     """Yield the charts below the tiles, each as an element with the list and filter to which it leads."""
     from workbench.analysis import charts as draw
     from workbench.analysis.reports.history import history
@@ -283,7 +283,7 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     shown, days = scope.shown, (scope.end - scope.start).days
     by = "day" if days <= 36 else "week" if days <= 191 else "month"
 
-    def chart(title: str, axes: Any, to: str, text: str = "") -> dict[str, Any]:
+    def chart(title: str, axes: Any, to: str, text: str = "") -> Message:
         return {"title": title, "list": to, "filter": text, "chart": svg(axes._repr_html_())}
 
     def top(title: str, count: int) -> str:
@@ -303,8 +303,9 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
     if sandbox_of(scope.api) is not None:
         data = scope.lists("deliveries")
-        known = zip(data.things, data.column("at"), strict=True)
-        sent = [delivery for delivery, at in known if delivery and at and scope.start <= at < scope.end]
+        since, end = scope.range
+        known = [data.thing(number) for number, at in enumerate(data.column("at")) if at and since <= at < end]
+        sent = [*filter(None, known)]
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:

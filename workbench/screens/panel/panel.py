@@ -1,7 +1,7 @@
 """Panel with all data that a session can read. One widget fetches rows and details from the kernel on demand."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ from workbench.screens.forms.widgets import (
 )
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
-from workbench.screens.panel.cells import Rows
+from workbench.screens.panel.cells import Facts, Message, Rows
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import EXPLAINED, explanation
 from workbench.screens.panel.file import document, save, script, to_file
@@ -49,7 +49,6 @@ from workbench.screens.panel.overview import (
     tiles,
 )
 from workbench.screens.panel.undo import LastAction
-from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.rendering.text import sentence
 
@@ -132,10 +131,10 @@ class Rewards(Listing):
         refuse_private_key(user, "userId")
         known = choices(self._api, "user_id")
         users = [known.get(user, user)]
-        if user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
-            sandbox = sandbox_of(self._api)
-            guide = {} if sandbox is None else self._api.sandbox.guide()
-            users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
+        if user == ALL and sandbox_of(self._api) is None:
+            users = list(known.values())
+        elif user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
+            users = [user["id"] for user in self._api.sandbox.guide().get("rewards_users", ())]
         return things.rewards(self._api, users)
 
     def show(self, user: str) -> None:
@@ -143,9 +142,16 @@ class Rewards(Listing):
         self.user = user
         self.read()
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> Message:
         """Return the user whose rewards the page shows, and the users that can be chosen."""
         return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
+
+
+def _buttons(offered: Iterable[Offer]) -> list[Message]:
+    """Return actions for the page, with the arguments of controls that a person enters."""
+    return [
+        {"do": offer.do, "label": offer.label, "control": offer.control, "asks": dict(offer.asks)} for offer in offered
+    ]
 
 
 class Panel(Displayed):
@@ -174,11 +180,8 @@ class Panel(Displayed):
         self.opened: tuple[str, str] | None = None
         """List and id of the open record."""
         self.rewards = Rewards(api)
-        self.lists: dict[str, Listing] = {}
-        for name, load in things.KINDS.items():
-            self.lists[name] = Listing(name, partial(load, api))
-            if name == "disputes":
-                self.lists["rewards"] = self.rewards
+        self.lists = {name: Listing(name, partial(load, api)) for name, load in things.KINDS.items()}
+        self.lists["rewards"] = self.rewards
         self.lists["transactions"] = Listing("transactions", things.Transactions(api))
         self.widget = in_order(PanelWidget())
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
@@ -203,14 +206,12 @@ class Panel(Displayed):
         Raises:
             UsageError: The list does not exist.
         """
-        if name not in self.lists:
-            raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
-        self.selected = name
+        self.selected = self._asked_list({"list": name})
         listing = self._current(name)
         self._tell("go", list=name, filter=text)
         return listing
 
-    def show(self, name: str, key: str) -> dict[str, Any]:
+    def show(self, name: str, key: str) -> Message:
         """Open the details of a record: fields, timeline, related events, deliveries and requests, and actions.
 
         Raises:
@@ -253,7 +254,7 @@ class Panel(Displayed):
         info = self._on_start({})
         about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
         first, last = self.filters.days(things.now(self._api))
-        overview: dict[str, Any] = {}
+        overview: Message = {}
         for part in ("attention", "charts", "tiles"):
             overview |= self._on_overview({"part": part})
         del overview["filters"]
@@ -284,7 +285,7 @@ class Panel(Displayed):
 
     # messages of the page
 
-    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, asked: Message) -> Message:
         """Return the answer to a message from the page. Errors are returned as text."""
         number = asked.get("ask")
         try:
@@ -296,7 +297,7 @@ class Panel(Displayed):
     def _tell(self, event: str, **facts: object) -> None:
         self.widget.send({"event": event, **facts})
 
-    def _on_start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_start(self, asked: Message) -> Message:
         info, sandbox = self._api.info(), self.sandbox
         return {
             "environment": info["environment"],
@@ -311,7 +312,7 @@ class Panel(Displayed):
             **self._on_tick(asked),
         }
 
-    def _on_overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_overview(self, asked: Message) -> Message:
         """Return a part of the overview: the tasks for people, the tiles with their filters, or the charts."""
 
         def lists(name: str) -> Rows:
@@ -333,7 +334,7 @@ class Panel(Displayed):
             return {"charts": list(charts(scope))}
         return {"filters": attrs.asdict(filters), "tiles": [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]}
 
-    def _on_rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_rows(self, asked: Message) -> Message:
         """Return the rows of a list, or the changes since a page received its rows."""
         name = self._asked_list(asked)
         self.selected, listing = name, self.lists[name]
@@ -341,15 +342,15 @@ class Panel(Displayed):
             self.rewards.show(str(asked["user"]))
         listing = self._current(name, again=bool(asked.get("again")))
         if asked.get("first") and len(listing) > FIRST:
-            rows = listing.first()
+            rows = listing.columns(limit=FIRST) | {"mark": None, "partial": True}  # they have other positions
         elif asked.get("mark") is None or "part" in asked:
             rows = listing.columns(int(asked.get("part", 0)))
         else:
             rows = listing.rows_since(asked["mark"])
-        actions = [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)]
+        panes = [{"do": label, "label": label} for label in self._panes()]
         return {
             **rows,
-            "actions": actions + [{"do": label, "label": label} for label in self._panes()],
+            "actions": _buttons(offers.of_tab(name, self._api)) + panes,
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
 
@@ -363,10 +364,10 @@ class Panel(Displayed):
             self._read_at[name] = stamp
         return listing
 
-    def _asked_list(self, asked: Mapping[str, Any]) -> str:
+    def _asked_list(self, asked: Message) -> str:
         name = str(asked.get("list"))
         if name not in self.lists:
-            raise UsageError(f"unknown list {visible(name, 40)}", of="browse")
+            raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
         return name
 
     def _number(self, name: str, key: str) -> int:
@@ -376,68 +377,61 @@ class Panel(Displayed):
             raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
         return number
 
-    def _on_details(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_details(self, asked: Message) -> Message:
         """Open a record, and return its details and actions."""
         name, key = self._asked_list(asked), str(asked.get("id"))
         listing, number = self.lists[name], self._number(name, key)
         if (name, key) != self.opened:
             self._close_form()
         self.opened = (name, key)
-        thing = listing.data.things[number]
-        actions = []
-        for offer, _ in self._offered():
-            asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in offer.asks.items()]
-            actions.append({"do": offer.do, "label": offer.label, "control": offer.control, "asks": asks})
+        thing = listing.data.thing(number)
         return {
             "list": name,
             "id": key,
             "fields": details.fields(thing),
-            "actions": actions,
+            "actions": _buttons(offer for offer, _ in self._offered()),
             "private": bool(private(thing)),
             "states": details.states(name, listing.data.facts(number)),
             "explained": EXPLAINED.get(name, []),
             **({} if name in _STILL else details.related(self._api, key.partition(" ")[0])),
         }
 
-    def _on_reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_reveal(self, asked: Message) -> Message:
         """Show the private values of the open record, and note this in the journal. The page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("the record is not open", of="browse")
         name, key = self.opened
-        thing = self.lists[name].data.things[self._number(name, key)]
+        thing = self.lists[name].data.thing(self._number(name, key))
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
         return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
-    def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
+    def _offered(self) -> list[tuple[Offer, Facts]]:
         """Return the actions for the open record, with their arguments."""
         name, key = self.opened or ("transactions", "")
         data = self._current(name).data
-        return offers.of_row(name, data.known(data.positions[key]), self._api) if key in data.positions else []
+        return offers.of_row(name, data.facts(data.positions[key]), self._api) if key in data.positions else []
 
-    def _on_find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_find(self, asked: Message) -> Message:
         """Find the list that contains a record. If the page names a list, this list is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
-        for name in sorted(self.lists, key=lambda text: text != hint):
+        for name in sorted(self.lists, key=hint.__ne__):
             if name != "rewards" and key in self._current(name).data.positions:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
-    def _on_explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_explain(self, asked: Message) -> Message:
         """Open the list of the postings behind an amount of a transaction, a card or a tile."""
         name, column, key = self._asked_list(asked), str(asked.get("column")), asked.get("id")
         if column not in EXPLAINED.get(name, ()):
             raise UsageError(f"{name} has no explanation of {visible(column, 40)}", of="browse")
         listing = self._current("transactions")
         data = listing.data
-        if name == "cards":
-            ids = [
-                transaction for transaction, card in zip(data.ids, data.column("card_id"), strict=True) if card == key
-            ]
-        elif key is not None:
-            ids = [str(key)]
-        else:
-            ids = [data.ids[number] for number in listing.select(asked.get("mark"), asked["rows"])]
+        numbers: Iterable[int] = range(len(listing))
+        if key is None:
+            numbers = listing.select(asked.get("mark"), asked["rows"])
+        keys = data.column("card_id" if name == "cards" else "id")
+        ids = [data.ids[number] for number in numbers if key in (None, keys[number])]
         load = partial(explanation, self._api, listing, column, ids)
         self.lists[EXPLANATION] = Listing(EXPLANATION, load)
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
@@ -446,7 +440,17 @@ class Panel(Displayed):
         """Return the widgets of higher packages that the panel offers in a sandbox environment."""
         return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
 
-    def _on_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _offer(self, asked: Message, *, control: bool) -> tuple[Offer, Facts]:
+        """Return the operation or control that the page names, with its arguments, if the panel offers it."""
+        do, offered = str(asked.get("do_what")), self._offered()
+        if asked.get("list"):
+            self.opened, offered = None, [(offer, {}) for offer in offers.of_tab(self._asked_list(asked), self._api)]
+        for offer, arguments in offered:
+            if offer.do == do and offer.control == control and offer.label == asked.get("label", offer.label):
+                return offer, arguments
+        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+
+    def _on_form(self, asked: Message) -> Message:
         do = str(asked.get("do_what"))
         if do in self._panes():
             self._close_form()
@@ -455,48 +459,42 @@ class Panel(Displayed):
         if do == "list_rewards_activity" and self.opened is not None:
             self.rewards.show(self.opened[1])
             return {"list": "rewards"}
-        offered = [offer for offer, _ in self._offered()]
-        if asked.get("list"):
-            self.opened, offered = None, offers.of_tab(self._asked_list(asked), self._api)
-        for offer in offered:
-            if offer.do == do and offer.label == asked.get("label", offer.label):
-                return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
-        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+        offer, _ = self._offer(asked, control=False)
+        return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
 
-    def _on_control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_control(self, asked: Message) -> Message:
         """Call a sandbox control that the panel offers for the open record."""
-        do = str(asked.get("do_what"))
-        for offer, arguments in self._offered():
-            if offer.do == do and offer.control:
-                typed = asked.get("values") or {}
-                for name, wants in offer.asks.items():
-                    if text := str(typed.get(name, "")).strip():
-                        arguments[name] = cents_of(text) if wants == "money" else text
-                        if arguments[name] is None:
-                            raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
-                with self.last_action.acting():
-                    answer = perform(self.sandbox, do, arguments)
-                self._changed(offers.done(do, answer))
-                return {}
-        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+        offer, arguments = self._offer(asked, control=True)
+        typed = asked.get("values") or {}
+        for name, wants in offer.asks.items():
+            if text := str(typed.get(name, "")).strip():
+                arguments[name] = cents_of(text) if wants == "money" else text
+                if arguments[name] is None:
+                    raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
+        with self.last_action.acting():
+            answer = perform(self.sandbox, offer.do, arguments)
+        self._changed(offers.done(offer.do, answer))
+        return {}
 
-    def _on_export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_export(self, asked: Message) -> Message:
         """Write the rows that a page shows to a file in the working folder, in the order of the page."""
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
         if kind not in _FILES:
             raise UsageError(f"unknown format {visible(kind, 20)}", of="browse")
-        if kind == "page":
-            return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
         listing, path = self._current(name), f"{name.replace(' ', '-')}.{kind}"
         numbers = listing.select(asked.get("mark"), asked["rows"])
-        if kind != "html":
-            return {"text": str(to_file(listing.frame(numbers), path, overwrite=overwrite))}
-        shown = Listing(name, lambda: listing.data.only(numbers))
-        notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
-        page = document(sentence(name), [shown], at=things.now(self._api), notes=notes)
-        return {"text": str(save(page, path, (len(shown), len(shown.data.columns)), overwrite=overwrite))}
+        if kind == "page":
+            saved = to_file(self, "workbench.html", overwrite=overwrite)
+        elif kind == "html":
+            shown = Listing(name, lambda: listing.data.only(numbers))
+            notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
+            page = document(sentence(name), [shown], at=things.now(self._api), notes=notes)
+            saved = save(page, path, len(shown), overwrite=overwrite)
+        else:
+            saved = to_file(listing.frame(numbers), path, overwrite=overwrite)
+        return {"text": str(saved)}
 
-    def _on_select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_select(self, asked: Message) -> Message:
         """Store the selected rows."""
         listing = self.lists[self._asked_list(asked)]
         ids = [listing.data.ids[number] for number in listing.select(asked.get("mark"), asked["rows"])]
@@ -517,7 +515,7 @@ class Panel(Displayed):
             raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
         return listing.frame([listing.data.positions[key] for key in ids if key in listing.data.positions])
 
-    def _on_tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_tick(self, asked: Message) -> Message:
         """Return whether anything changed since a stamp. Lists are then read again when they are shown."""
         stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
         return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
@@ -525,7 +523,7 @@ class Panel(Displayed):
     def _stamp(self) -> str:
         return repr(things.stamp(self._api))
 
-    def _on_undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_undo(self, _: Message) -> Message:
         self._changed(self.last_action.undo(), undone=True)
         return {}
 
@@ -547,7 +545,7 @@ class Panel(Displayed):
             text += f" Refresh the lists: {what_went_wrong(error)}"
         self._tell("changed", stamp=stamp, text=text, undo=last.undoable is not None)
 
-    def _on_close_form(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_close_form(self, _: Message) -> Message:
         self._close_form()
         return {}
 

@@ -339,7 +339,7 @@ function render({ model, el }) {
     const place = formed();
     dropForm();
     place.hidden = false;
-    const boxes = one.asks.map((each) => {
+    const boxes = Object.entries(one.asks).map(([name, wants]) => ({ name, wants, label: name[0].toUpperCase() + name.slice(1).replaceAll("_", " ") })).map((each) => {
       if (Array.isArray(each.wants)) return [each, h("select", {}, each.wants.map((choice) => h("option", { value: choice }, choice)))];
       if (each.wants !== "money") return [each, h("input", { placeholder: "optional" })];
       const cents = span("quiet cents");
