@@ -12,28 +12,20 @@ import attrs
 from workbench.base.schema.rules import UUID
 from workbench.base.schema.walk import snake
 from workbench.sandbox import cards, people, rewards
-from workbench.sandbox.context import Seeds
+from workbench.sandbox.context import Record, Seeds
+from workbench.sandbox.store import Store
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Exchange
-from workbench.testing.twin import Change, Twin
+from workbench.testing.twin import Change, Twin, outside
 
-Record = dict[str, Any]
 States = list[Change]
 """Other states in which a call may have found the service."""
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
+_NEW = Seeds(1)  # gives ids to records that the traffic does not name
 _LIMIT = 10**15  # limit in cents of a card whose limit no event shows
 _STATES = ("active", "locked", "canceled", "notActivated")
 _DISPUTES = ("pending", "inReview", "canceled", "accepted", "rejected")
 _TOKEN = {"symbol": "USDC", "decimals": 6, "balance": "0", "exchange_rate": "1", "advance_rate": "100"}
-
-
-@attrs.define
-class Clues:
-    """Data about records from the entire traffic. The first call for a record does not contain these data."""
-
-    limits: dict[str, int] = attrs.field(factory=dict)  # limit of a card, by card
-    holders: dict[str, str] = attrs.field(factory=dict)  # user of a card, by card
-    followed: set[str] = attrs.field(factory=set)  # transactions that have events, or that a call settled
 
 
 def snaked(value: object) -> Any:
@@ -48,33 +40,35 @@ def with_changes(kind: str, key: str, **changes: object) -> Change:
     return lambda twin: twin.store.save(kind, twin.store.get(kind, key), **changes)
 
 
+@attrs.define
 class Adoption:
-    """Adopter of the records in one call or event.
+    """Adopter of the records in calls and events, with data from the entire traffic that the first call lacks."""
 
-    Args:
-        twin: The twin.
-        at: Time of the call or event, in seconds since 1970.
-        tenant: Tenant of the call or event.
-        clues: Data from the rest of the traffic.
-        exchange: The call; None for an event.
-    """
+    twin: Twin
+    limits: dict[str, int] = attrs.field(factory=dict)  # limit of a card, by card
+    holders: dict[str, str] = attrs.field(factory=dict)  # user of a card, by card
+    followed: set[str] = attrs.field(factory=set)  # transactions that have events, or that a call settled
+    at: int = 0  # time of the call or event, in milliseconds
+    tenant: str = ""
+    x: Any = None  # the call
+    shown: Record = attrs.field(factory=dict)  # members of the answer
 
-    def __init__(self, twin: Twin, at: float, tenant: str, clues: Clues, exchange: Exchange | None = None) -> None:
-        self.twin, self.store, self.at, self.tenant, self.clues = twin, twin.store, int(at * 1000), tenant, clues
-        self.x: Any = exchange
-        self.members: Record = exchange.members if exchange is not None else {}
-        self.shown: Record = snaked(exchange.answered) if exchange is not None and exchange.ok else {}
+    @property
+    def store(self) -> Store:
+        """Store of the twin."""
+        return self.twin.store
 
-    def states(self) -> States:
-        """Adopt the records, and return other states in which the service may have been."""
-        if self.x.name not in _BY_OPERATION or self.x.status in (401, 404):
+    def states(self, x: Exchange, at: float, tenant: str) -> States:
+        """Adopt the records of a call, and return other states in which the service may have been."""
+        self.x, self.at, self.tenant, self.shown = x, int(at * 1000), tenant, snaked(x.answered) if x.ok else {}
+        if x.name not in _BY_OPERATION or x.status in (401, 404):
             return []
         with self.store:
-            return _BY_OPERATION[self.x.name](self)
+            return _BY_OPERATION[x.name](self)
 
     def id_of(self, name: str) -> str:
         """Return an id from the request in lower case; empty if the value is not an id."""
-        value = self.members.get(name)
+        value = self.x.members.get(name)
         return value.lower() if isinstance(value, str) and UUID.fullmatch(value) else ""
 
     def adopt(self, kind: str, record: Record) -> Record:
@@ -83,10 +77,6 @@ class Adoption:
         with self.store:
             return self.store.get(kind, record["id"]) or self.store.save(kind, record)
 
-    def made_up(self, label: str) -> str:
-        """Return a fictitious id for a record that the traffic does not name."""
-        return Seeds(1).uuid(label)
-
     def user(self, key: str, **members: object) -> Record:
         """Return a user. A new user is adopted first."""
         changes = {"status": "approved", **_NAMES, **members}
@@ -94,8 +84,8 @@ class Adoption:
 
     def card(self, key: str) -> Record:
         """Return a card. A new card is adopted first, with its holder."""
-        holder = self.user(self.clues.holders.get(key) or self.made_up(f"holder:{key}"))
-        return self.adopt("card", cards.new_card(key, holder, 1, self.clues.limits.get(key, _LIMIT)))
+        holder = self.user(self.holders.get(key) or _NEW.uuid(f"holder:{key}"))
+        return self.adopt("card", cards.new_card(key, holder, 1, self.limits.get(key, _LIMIT)))
 
     def company(self, key: str, owners: list[Record]) -> None:
         """Adopt a company with its owners, unless the company is known."""
@@ -111,7 +101,7 @@ class Adoption:
 
 
 def _authorized(of: Adoption) -> States:
-    key, amount = of.id_of("cardId"), of.members.get("amount")
+    key, amount = of.id_of("cardId"), of.x.members.get("amount")
     if not key:
         return []
     card = of.card(key)
@@ -127,25 +117,16 @@ def _transacted(of: Adoption) -> States:
         return []
     record = of.store.get("transaction", key)
     if record is None:
-        sent = of.members.get("amount") or of.members.get("newAmount")
+        sent = of.x.members.get("amount") or of.x.members.get("newAmount")
         amount = sent if isinstance(sent, int) else 1_000
-        card = of.card(of.made_up(f"card:{key}"))
+        card = of.card(_NEW.uuid(f"card:{key}"))
         held = {"status": "authorized", "authorized": amount, "held": amount}
         merchant = {"merchant_name": "M", "merchant_category_code": "5411"}
         record = of.adopt("transaction", cards.new_transaction(key, card, at=of.at, **held, **merchant))
         of.store.save("card", card, available=card["available"] - amount, held=card["held"] + amount)
-    is_open = record["status"] == "authorized" and of.x.name != "settle" and key not in of.clues.followed
-    return [settlement(of.tenant, key)] if is_open else []
-
-
-def settlement(tenant: str, key: str, cents: int | None = None) -> Change:
-    """Return a function that settles a transaction. By default the full hold is settled."""
-
-    def settle(twin: Twin) -> None:
-        amount = twin.store.get("transaction", key)["held"] if cents is None else cents
-        twin.control(tenant, cards.settle, transaction_id=key, amount=amount)
-
-    return settle
+    is_open = record["status"] == "authorized" and of.x.name != "settle" and key not in of.followed
+    settle = outside(of.tenant, cards.settle, transaction_id=key, amount=record["held"])
+    return [settle] if is_open else []
 
 
 def _updated_user(of: Adoption) -> States:
@@ -173,8 +154,8 @@ def _teams(of: Adoption) -> States:
 
 def _taken(of: Adoption) -> States:
     """Return the state in which another user already has the external id."""
-    key = f"{of.tenant}:{of.members.get('externalId')}"
-    is_known = "externalId" not in of.members or of.store.get("external_id", key) is not None
+    key = f"{of.tenant}:{of.x.members.get('externalId')}"
+    is_known = "externalId" not in of.x.members or of.store.get("external_id", key) is not None
     return [] if is_known else [lambda twin: twin.store.put("external_id", key, "another")]
 
 
@@ -191,9 +172,9 @@ def _disputed(of: Adoption) -> States:
     key = of.id_of("disputeId")
     if not key:
         return []
-    text, sent = of.shown.get("text_evidence") or "", of.members.get("textEvidence")
+    text, sent = of.shown.get("text_evidence") or "", of.x.members.get("textEvidence")
     before = len(text) - (len(sent) + 1 if isinstance(sent, str) else 0)
-    transaction = of.shown.get("transaction_id") or of.made_up(f"disputed:{key}")
+    transaction = of.shown.get("transaction_id") or _NEW.uuid(f"disputed:{key}")
     of.twin.ids.add(transaction)
     members = {"tenant": of.tenant, "created_at": of.at, "status": "pending", "resolved_at": None}
     evidence = "x" * before or None
@@ -208,7 +189,7 @@ def _account(of: Adoption) -> States:
     if key := of.id_of("userId"):
         of.user(key)
     if key := of.id_of("companyId"):
-        of.company(key, [of.owner(key, {"id": of.made_up(f"owner:{key}")})])
+        of.company(key, [of.owner(key, {"id": _NEW.uuid(f"owner:{key}")})])
     return _teams(of)
 
 

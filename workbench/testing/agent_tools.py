@@ -103,14 +103,14 @@ class _Tools:
         self._sandbox = sandbox_of(api)
         self._document = document(api.converter.names)
         self._controls = {} if self._sandbox is None else _CONTROLS
+        self._tools = [_DESCRIBE, _CALL] if self._sandbox is None else [_DESCRIBE, _CALL, _CONTROL]
         production = api.environment == "production"
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
         self._pending: set[str] = set()  # digests of the calls that await confirmation
 
     async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
-        tools = [_DESCRIBE, _CALL] if self._sandbox is None else [_DESCRIBE, _CALL, _CONTROL]
-        return types.ListToolsResult(tools=tools)
+        return types.ListToolsResult(tools=self._tools)
 
     async def call(
         self, context: object, params: types.CallToolRequestParams
@@ -130,7 +130,7 @@ class _Tools:
     async def _run(
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        tools = [tool.name for tool in (await self.list(None, None)).tools]
+        tools = [tool.name for tool in self._tools]
         if params.name not in tools:
             raise _unknown("tool", params.name, tools)
         name, arguments = _tool_arguments(params)
@@ -180,13 +180,10 @@ class _Tools:
         control = self._controls.get(name or "")
         if control is None or self._sandbox is None:
             raise _unknown("control", name, self._controls)
-        schema = _control_schema(control)["arguments"]
-        known, missing = schema["properties"], [key for key in schema["required"] if key not in arguments]
-        problems = [unknown_name(key, known) for key in arguments if key not in known]
-        problems += [Problem(key, "required", "is required") for key in missing]
-        if problems:
-            raise UsageError(problems, of=control.name)
-        given = {snake(key): value for key, value in arguments.items()}
+        given = {snake(name): value for name, value in arguments.items()}
+        if withheld := _WITHHELD.intersection(given):
+            known = _control_schema(control)["arguments"]["properties"]
+            raise UsageError([unknown_name(camel(name), known) for name in withheld], of=control.name)
         answer = json_values(perform(self._sandbox, control.name, given))
         if control.name == "guide":  # the guide contains API keys, which are left out
             del answer["api_keys"]
@@ -219,7 +216,10 @@ class _Tools:
             try:
                 answer: Any = await context.session.elicit_form(question, _CONFIRM)
             except NoBackChannelError:  # the client asks the person, and then calls again
-                return self._question(question, digest)
+                self._pending.add(digest)
+                form = types.ElicitRequestFormParams(message=question, requested_schema=_CONFIRM)
+                asked: dict[str, Any] = {"confirm": types.ElicitRequest(params=form)}
+                return types.InputRequiredResult(input_requests=asked, request_state=digest)
             except MCPError:
                 raise WorkbenchError("this client cannot ask for confirmation; nothing was sent") from None
         elif params.request_state == digest and digest in self._pending:  # one confirmation allows one call
@@ -231,12 +231,6 @@ class _Tools:
         if not accepted or (answer.content or {}).get("confirm") is not True:
             raise WorkbenchError("the call was not confirmed; nothing was sent")
         return None
-
-    def _question(self, question: str, digest: str) -> types.InputRequiredResult:
-        form = types.ElicitRequestFormParams(message=question, requested_schema=_CONFIRM)
-        requests: dict[str, Any] = {"confirm": types.ElicitRequest(params=form)}
-        self._pending.add(digest)
-        return types.InputRequiredResult(input_requests=requests, request_state=digest)
 
 
 def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Mapping[str, Any]]:
@@ -345,8 +339,7 @@ def _control_schema(control: Any) -> Schema:
         "required": [camel(row.name) for row in parameters if row.default is inspect.Parameter.empty],
         "additionalProperties": False,
     }
-    description = inspect.cleandoc(control.doc)
-    return {"name": control.name, "description": description, "effect": control.changes, "arguments": schema}
+    return {"name": control.name, "description": control.doc, "effect": control.changes, "arguments": schema}
 
 
 def _defined(schema: Schema, of: Schema) -> Schema:

@@ -7,7 +7,7 @@ shows is a fault of the sandbox. A difference that the service shows is a change
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,7 +35,7 @@ from workbench.service.rendering.text import Grid
 from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, resource_of
 from workbench.testing.learning import Replay, sample_of
-from workbench.testing.recorded import MALFORMED, Exchange, Reading, given_files, read_traffic
+from workbench.testing.recorded import MALFORMED, Exchange, Paths, Reading, given_files, read_traffic
 from workbench.testing.recording import exchange_of
 from workbench.testing.shapes import TOKEN, Shapes
 
@@ -65,16 +65,15 @@ class Difference:
     accepted: str = ""  # reason given in the exception that accepts it
 
 
+@attrs.frozen
 class Checked(Shown):
     """Result of a check: the differences, the number of comparisons, and the items that were not compared."""
 
     row_type = Difference
-
-    def __init__(self, differences: Iterable[Difference], compared: int, problems: Iterable[str], notes: Iterable[str]):
-        self.differences = tuple(differences)
-        self.compared = compared  # number of calls and events that were compared
-        self.problems = tuple(problems)  # such as an exception that matches no difference
-        self.notes = tuple(notes)  # items that were not compared, with reasons
+    differences: tuple[Difference, ...]
+    compared: int  # number of calls and events that were compared
+    problems: tuple[str, ...]  # such as an exception that matches no difference
+    notes: tuple[str, ...]  # items that were not compared, with reasons
 
     @property
     def ok(self) -> bool:
@@ -108,7 +107,7 @@ class Corpus:
 
     def add(
         self,
-        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        paths: Paths,
         *,
         names: Mapping[str, str] | None = None,
     ) -> Reading:
@@ -185,13 +184,14 @@ class Corpus:
             for x in sample.calls:
                 differences += again.make(x)
             notes += [f"could not be repeated: {count:,} calls, {why}" for why, count in again.left.items()]
-        if reading.newest and time.time() - reading.newest > _OLD:
-            notes.append(f"the newest call is {int((time.time() - reading.newest) // 86_400):,} days old; record again")
+        age = time.time() - reading.newest
+        if reading.newest and age > _OLD:
+            notes.append(f"the newest call is {int(age // 86_400):,} days old; record again")
         accepted = self._accepted()
-        rows = [attrs.evolve(row, accepted=accepted.get((row.operation, row.path), "")) for row in differences]
+        rows = tuple(attrs.evolve(row, accepted=accepted.get((row.operation, row.path), "")) for row in differences)
         unused = sorted(accepted.keys() - {(row.operation, row.path) for row in rows})
-        problems = [f"accepted, but it differs no more: {' '.join(row)}" for row in unused]
-        return Checked(rows, len(sample.calls) + len(sample.events), problems, notes)
+        problems = tuple(f"accepted, but it differs no more: {' '.join(row)}" for row in unused)
+        return Checked(rows, len(sample.calls) + len(sample.events), problems, tuple(notes))
 
     def _accepted(self) -> dict[tuple[str, str], str]:
         """Return the reasons of accepted differences, by operation and path.
@@ -239,7 +239,7 @@ class _Again:
     def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
         self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
-        ((self._key, _),) = Counter(map(_key, sample.calls)).most_common(1) or [("", 0)]
+        ((self._key, _),) = Counter(x.key for x in sample.calls).most_common(1) or [("", 0)]
         self._behind: set[str] = set()  # records that calls changed which were not repeated
         settled = {str(event.body.get("id")).lower() for event in sample.events if event.is_settlement}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
@@ -248,36 +248,29 @@ class _Again:
     def make(self, x: Exchange) -> list[Difference]:
         """Repeat a call, and return the facts in which the new answer differs."""
         why, now = self._reason(x), None
+        old: list[str] = UUID.findall(str(x.received, "utf-8", "replace"))
+        new: list[str] = []
         try:
-            now = None if why else self._sent(x)
+            if not why:
+                now = self._sent(x)
+                new = UUID.findall(str(now.received, "utf-8", "replace"))
+                # a read that lists records, none of which are from the corpus
+                known = {self._new[key] for key in old if key in self._new} if not x.operation.effect else ()
+                if (now.status == 404 != x.status) or (known and known.isdisjoint(new)):
+                    why = "their records no longer exist"
         except WorkbenchError as error:
             why = f"the client does not send them ({type(error).__name__})"
-        old = UUID.findall(x.received.decode("utf-8", "replace"))
-        new = [] if now is None else UUID.findall(now.received.decode("utf-8", "replace"))
-        if now is not None and ((now.status == 404 and x.status != 404) or self._is_of_others(x, old, new)):
-            why = "their records no longer exist"
         if now is None or why:
             self.left[why] += 1
             if x.ok and x.operation is not None and x.operation.effect:
                 self._behind.add(resource_of(x))
-            self._behind.discard("")
             return []
         if len(old) == len(new):
             self._new.update(zip(old, new, strict=True))
         ids = {key.lower() for key in self._new.values()}
-        recorded = Reader(x.at or 0.0, ids).read_answer(x.status, self._renamed(x.received))
-        return _compared(
-            x.name,
-            recorded,
-            Reader(now.at or time.time(), ids).read_answer(now.status, now.received),
-            "service",
-            x.place,
-        )
-
-    def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
-        """Return whether a read lists records, none of which are from the corpus."""
-        known = {self._new[key] for key in old if key in self._new}
-        return not x.operation.effect and bool(known) and known.isdisjoint(new)
+        recorded = Reader(x.at or 0.0, ids, set()).read_answer(x.status, self._renamed(x.received))
+        shown = Reader(now.at or time.time(), ids, set()).read_answer(now.status, now.received)
+        return _compared(x.name, recorded, shown, "service", x.place)
 
     def _reason(self, x: Exchange) -> str:
         """Return why a call cannot be repeated; empty if it can."""
@@ -289,9 +282,9 @@ class _Again:
             return "they have another content type"
         if x.status in (401, 403, 429):
             return "they were refused for their key or rate"
-        if _key(x) != self._key:
+        if x.key != self._key:
             return "they were made with another key"
-        if resource_of(x) in self._behind:
+        if resource_of(x) in self._behind - {""}:
             return "their record was changed by something that cannot be repeated"
         return ""
 
@@ -305,12 +298,8 @@ class _Again:
 
     def _renamed(self, raw: bytes) -> bytes:
         """Return a text with the ids of the service in place of the corpus's ids."""
-        return TOKEN.sub(lambda match: self._new.get(match[0], match[0]), raw.decode("utf-8", "replace")).encode()
+        return TOKEN.sub(lambda match: self._new.get(match[0], match[0]), str(raw, "utf-8", "replace")).encode()
 
 
 def _asked(x: Exchange) -> bytes:
     return orjson.dumps([x.body, sorted(x.query)], option=orjson.OPT_SORT_KEYS)
-
-
-def _key(x: Exchange) -> str:
-    return x.sent_headers.get("api-key") or x.sent_headers.get("authorization", "").partition(" ")[2]

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 
 import attrs
 
+Numbers = Mapping[str, int]
+"""Numbers by name: of decisions, or of what happened."""
+
 
 @attrs.define
 class Decisions:

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -30,7 +30,8 @@ _LATE = ((0.2, ""), (2.5, "2 s late"), (95.0, "95 s late"), (7_200.0, "2 h late"
 """Seconds until a delivery, and their description."""
 _AGAIN = ((0.0, ""), (0.0, "at the same time"), (1.0, "1 s later"), (3_600.0, "1 h later"), (100_000.0, "28 h later"))
 """Seconds until the repeat of a delivery, and their description. The first entry stands for no repeat."""
-_FORGED = ("", "wrong signature", "no signature", "signature of another body")
+_FORGED = {"": (), "wrong signature": (_FORGER,), "no signature": (), "signature of another body": ()}
+"""Keys that sign a forged copy of an event, by the kind of forgery. The first entry stands for no forgery."""
 _FORMS: tuple[Callable[[Any], bytes], ...] = (
     strict_json.dumps,
     lambda event: json.dumps(event).encode(),
@@ -39,6 +40,9 @@ _FORMS: tuple[Callable[[Any], bytes], ...] = (
 )
 """Forms of the same JSON: compact, with blanks and escapes, indented, with escaped slashes."""
 _UNKNOWN = ("", "unknown version", "unknown kind")
+
+
+Event = dict[str, Any]
 
 
 @attrs.define(eq=False)
@@ -84,7 +88,7 @@ class Deliveries(Life):
             event = wire_event(self._engine.environment, kept)
             self.happen(event)
 
-    def happen(self, event: dict[str, Any]) -> None:
+    def happen(self, event: Event) -> None:
         """Add the amounts of an event to the service's totals, and plan the deliveries of the event."""
         if event["resource"] == "transaction":
             transaction, spend = event["body"]["id"], event["body"]["spend"]
@@ -95,7 +99,7 @@ class Deliveries(Life):
                 self.posted.append((transaction, spend["amount"]))
         self._plan(event)
 
-    def _plan(self, event: dict[str, Any]) -> None:
+    def _plan(self, event: Event) -> None:
         """Plan the deliveries of one event."""
         body, kind = event["body"], f"{event['resource']}.{event['action']}"
         key = body.get("id", "")
@@ -115,31 +119,27 @@ class Deliveries(Life):
             other = {**event, "id": key, "resource": "loyalty", "action": "expired", "body": {"id": key}}
             what = f"loyalty.expired after {name}"
             self._send_later(0.5, _delivery(what, "loyalty.expired, unknown kind", other, keys, "unknown"))
-        forged = _FORGED[self._decide(f"event {name} forged", 4, 0.03)]
+        forged = [*_FORGED][self._decide(f"event {name} forged", 4, 0.03)]
         if forged:
             copy, story = {**event, "id": made_up(name, 2)}, f"forged copy of {text} ({forged})"
-            fake = _delivery(f"forged {name}", story, copy, (_FORGER,), "forged")
-            if forged == "no signature":
-                del fake.headers[SIGNATURE]
-            elif forged == "signature of another body":
+            fake = _delivery(f"forged {name}", story, copy, _FORGED[forged], "forged")
+            if forged == "signature of another body":
                 fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self._signing)
             self._send_later(0.7, fake)
         seconds, late = _LATE[self._decide(f"event {name} late", len(_LATE), 0.12)]
         twice = self._decide(f"event {name} twice", 4, 0.12)
-        if not twice and self._decide(f"event {name} much later again", 2, 0.006):
-            twice = 4
+        pause, again = _AGAIN[twice or 4 * self._decide(f"event {name} much later again", 2, 0.006)]
         form = self.decisions.choose(f"traffic form of {name}", len(_FORMS), 0.06)
         delivery = _delivery(name, f"{text}, {late}" if late else text, event, keys, form=form)
-        pause, again = _AGAIN[twice]
         kinds = {
-            "": True,
-            " late": late,
-            " with the new signing key": len(keys) == 2,
-            f" of {unknown}s": unknown,
-            f" twice, {again}": again,
-            " in another form of JSON": form,
+            "events": True,
+            "events late": late,
+            "events with the new signing key": len(keys) == 2,
+            f"events of {unknown}s": unknown,
+            f"events twice, {again}": again,
+            "events in another form of JSON": form,
         }
-        self.counts.update(f"events{kind}" for kind, is_so in kinds.items() if is_so)
+        self.counts.update(kind for kind, is_so in kinds.items() if is_so)
         self._send_later(seconds, delivery)
         if again:
             repeated = attrs.evolve(delivery, name=f"{name} again", text=f"{text}, again ({again})")
@@ -150,7 +150,6 @@ class Deliveries(Life):
 
     def _deliver(self, delivery: Delivery) -> None:
         process = self._process
-        assert process is not None
         delivery.attempts += 1
         attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
         self.counts["deliveries"] += 1
@@ -205,9 +204,7 @@ class Deliveries(Life):
         self.breaches.append(Breach(invariant, breach))
 
 
-def _delivery(
-    name: str, text: str, event: Mapping[str, Any], keys: Iterable[Key], kind: str = "event", form: int = 0
-) -> Delivery:
+def _delivery(name: str, text: str, event: Event, keys: Iterable[Key], kind: str = "event", form: int = 0) -> Delivery:
     body = _FORMS[form](event)
     signed = {name: sign(body, key) for name, key in zip((SIGNATURE, SECONDARY), keys, strict=False)}
     return Delivery(name, text, {"content-type": "application/json", **signed}, body, kind)

@@ -5,11 +5,10 @@ from workbench import testing
 testing.explore(lambda universe: Application(universe.connect_async(), universe.database(), universe.key))
 """
 
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,8 @@ from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
-from workbench.testing.decisions import Breach, Decisions, Moment
-from workbench.testing.http_application import HttpApplication
+from workbench.testing.decisions import Breach, Decisions, Moment, Numbers
+from workbench.testing.http_application import HttpApplication, HttpUniverse
 from workbench.testing.machine import MachineClock
 from workbench.testing.universe import Universe, unequal
 
@@ -106,7 +105,7 @@ class Failure:
     seed: int
     universe: int
     found_trace: str
-    decisions: Mapping[str, int]
+    decisions: Numbers
     breach: Breach
     story: tuple[Moment, ...]
     trace: str
@@ -127,7 +126,7 @@ class Exploration(Shown):
     seed: int
     universes: int
     seconds: float
-    counts: Mapping[str, int]
+    counts: Numbers
     failure: Failure | None = None
     interrupted: bool = False
 
@@ -155,38 +154,38 @@ class Exploration(Shown):
         return Sheet(title=f"Universes, seed {self.seed}", status=status, words=tuple(lines), code=code)
 
 
+@attrs.define
 class _Explorer:
-    """Settings that all universes of an exploration share."""
+    """What all universes of an exploration share."""
 
-    def __init__(self, application: Any, invariants: Sequence[Invariant], *given: Any, folder: Path, **options: Any):
-        self._application, self._invariants, self._given = application, invariants, given
-        self._folder, self._options = folder, options
-        # whether the invariants held in the first universe, which has no faults
-        self._plain_was_right: bool | None = None
+    application: Any
+    invariants: Sequence[Invariant]
+    sandbox: Sandbox
+    options: Mapping[str, Any]  # arguments of the universes
+    plain_was_right: bool | None = None  # whether the invariants held in the first universe, which has no faults
 
     def run(self, decisions: Decisions) -> Universe:
         """Run one universe, whose `breaches` then begin with the first invariant that does not hold."""
-        for left in self._folder.iterdir():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-        make: Any = self._application.universe if isinstance(self._application, HttpApplication) else Universe
-        universe: Universe = make(self._application, *self._given, decisions, self._folder, **self._options)
-        machine: MachineClock | None = self._options["machine"]
+        machine: MachineClock | None = self.options["machine"]
+        make = Universe if machine is not None else HttpUniverse
         is_first = decisions.seed is None and not decisions.fixed
-        try:
-            with machine.counting(universe.counts) if machine is not None and is_first else nullcontext():
-                universe.run()
-            for invariant in () if universe.breaches else self._invariants:
-                try:
-                    invariant(universe)
-                except AssertionError as error:
-                    name = getattr(invariant, "__name__", "invariant").replace("_", " ")
-                    breach = getattr(error, "breach", Breach(name, str(error) or "does not hold"))
-                    universe.breaches.append(breach)
-                    break
-        finally:
-            universe.close()
-        if is_first and self._plain_was_right is None:
-            self._plain_was_right = not universe.breaches
+        with tempfile.TemporaryDirectory() as folder:
+            universe = make(self.application, self.sandbox, decisions, Path(folder), **self.options)
+            try:
+                with machine.counting(universe.counts) if machine is not None and is_first else nullcontext():
+                    universe.run()
+                for invariant in () if universe.breaches else self.invariants:
+                    try:
+                        invariant(universe)
+                    except AssertionError as error:
+                        name = getattr(invariant, "__name__", "invariant").replace("_", " ")
+                        breach = getattr(error, "breach", Breach(name, str(error) or "does not hold"))
+                        universe.breaches.append(breach)
+                        break
+            finally:
+                universe.close()
+        if is_first and self.plain_was_right is None:
+            self.plain_was_right = not universe.breaches
         return universe
 
     def failure(self, seed: int, number: int, found: Universe, *, shrinks: bool) -> Failure:
@@ -195,10 +194,9 @@ class _Explorer:
         If the universe without faults passed at first and fails in a rerun, state outlives a universe.
         """
         small, breach = found, found.breaches[0]
-        repeatable = not isinstance(self._application, HttpApplication) or self._application.reset is not None
-        outlives = (
-            repeatable and self._plain_was_right and breach.invariant != _OUTLIVES and self.run(Decisions()).breaches
-        )
+        repeatable = not isinstance(self.application, HttpApplication) or self.application.reset is not None
+        was_right = repeatable and self.plain_was_right and breach.invariant != _OUTLIVES
+        outlives = was_right and self.run(Decisions()).breaches
         if outlives:
             text = f"{outlives[0].invariant} in a universe without any fault, which passed before"
             breach = Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {text}")
@@ -232,7 +230,7 @@ class _Explorer:
         return found
 
 
-def _simpler(taken: Mapping[str, int], size: int) -> Iterator[dict[str, int]]:
+def _simpler(taken: Numbers, size: int) -> Iterator[dict[str, int]]:
     """Yield the decisions without each group of `size` decisions. For size 1, also reduce each number."""
     names = [*taken]
     groups = [dict.fromkeys(names[start : start + size], 0) for start in range(0, len(names), size)]
@@ -249,7 +247,7 @@ def explore(
     universes: int = 500,
     seed: int = 1,
     universe: int | None = None,
-    decisions: Mapping[str, int] | None = None,
+    decisions: Numbers | None = None,
     scenario: Callable[[Universe], object] | None = None,
     sandbox: Sandbox | None = None,
     fresh_modules: Sequence[str] = (),
@@ -281,21 +279,10 @@ def explore(
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
     """
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        is_http = isinstance(application, HttpApplication)
-        machine = None if is_http else stack.enter_context(MachineClock())
+    with nullcontext() if isinstance(application, HttpApplication) else MachineClock() as machine:
         sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
-        explorer = _Explorer(
-            application,
-            invariants,
-            sandbox,
-            folder=Path(folder),
-            guide=sandbox.guide(),
-            scenario=scenario,
-            machine=machine,
-            fresh_modules=fresh_modules,
-        )
+        options = {"guide": sandbox.guide(), "scenario": scenario, "machine": machine, "fresh_modules": fresh_modules}
+        explorer = _Explorer(application, invariants, sandbox, options)
         began, counts = monotonic(), Counter[str]()
         failure, tried = None, 0
         show, state = progress_callback(progress), Progress(total=universes, unit="universes")

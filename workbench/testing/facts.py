@@ -37,14 +37,20 @@ _PADDED = frozenset({"merchantCity"})
 
 
 @cache
+def _members() -> tuple[walk.Member, ...]:
+    """Return the members of all requests, answers and events."""
+    tops: list[Any] = [Event, *(kind.body for kind in EVENT_KINDS.values())]
+    tops += [of for row in (*OPERATIONS.values(), *ROWS.values()) for of in (row.request, row.answer)]
+    return tuple(member for top in tops for record in walk.records(top) for member in walk.members(record))
+
+
+@cache
 def words() -> frozenset[str]:
     """Return the words that may be shown, in lower case: enum values, settings, documented errors, HTTP statuses."""
     texts: set[str] = {"", *ERRORS.values(), *(status.phrase for status in HTTPStatus), "usd", "individual"}
-    for top in (*(row.answer for row in OPERATIONS.values()), *(row.request for row in OPERATIONS.values())):
-        for record in walk.records(top):
-            for member in walk.members(record):
-                if isinstance(member.kind, walk.Choice):
-                    texts.update(map(str, member.kind.of))
+    for member in _members():
+        if isinstance(member.kind, walk.Choice):
+            texts.update(map(str, member.kind.of))
     for kind in EVENT_KINDS.values():
         texts.update(kind.name.split("."))
         texts.update(word for of in kind.words.values() for word in of)
@@ -72,13 +78,8 @@ def is_word(text: object) -> bool:
 @cache
 def declared(*kinds: type[Any]) -> frozenset[str]:
     """Return the interface's member names, of all kinds or only of some kinds."""
-    tops: list[Any] = [Event, *(kind.body for kind in EVENT_KINDS.values())]
-    tops += [of for row in (*OPERATIONS.values(), *ROWS.values()) for of in (row.request, row.answer)]
-    members = [member for top in tops for record in walk.records(top) for member in walk.members(record)]
-    if kinds:
-        return frozenset(member.wire for member in members if isinstance(member.kind, kinds))
-    names = {member.wire for member in members}
-    return frozenset(names | {"statusCode", "error", "message", "resource", "action", "body", "id"})
+    names = {member.wire for member in _members() if isinstance(member.kind, kinds or walk.Kind)}
+    return frozenset(names if kinds else names | {"statusCode", "error", "message", "resource", "action", "body", "id"})
 
 
 @cache
@@ -95,13 +96,12 @@ class Reader:
         at: Time of the call, in seconds since 1970.
         ids: Known ids, in lower case.
 
-    Attributes:
-        unnamed: Paths of the members that the interface document does not name. They have no facts.
+        unnamed: Set to which the paths of members are added that the interface document does not name. They have no
+            facts.
     """
 
-    def __init__(self, at: float, ids: Collection[str]) -> None:
-        self._at, self._ids = at, ids
-        self.unnamed: set[str] = set()
+    def __init__(self, at: float, ids: Collection[str], unnamed: set[str]) -> None:
+        self._at, self._ids, self._unnamed = at, ids, unnamed
 
     def read(self, path: str, value: object) -> Facts:
         """Return the facts of a JSON value at a path."""
@@ -111,7 +111,7 @@ class Reader:
                 if name in declared():
                     facts |= self.read(f"{path}/{name}", item)
                 else:
-                    self.unnamed.add(f"{path}/{name}")
+                    self._unnamed.add(f"{path}/{name}")
             return facts
         if isinstance(value, list):
             is_bytes = len(value) >= _BYTES and all(type(item) is int for item in value)
@@ -154,13 +154,9 @@ class Reader:
         seconds = seconds_of(text) if near or not text.isdigit() else None
         if seconds is not None:
             return round(seconds - self._at) if near and abs(seconds - self._at) < _DAY else "time"
-        if "/parameters/" in path and (text.isdigit() or _is_address(text)):
+        if "/parameters/" in path and (text.isdigit() or (len(text) < 66 and family_of_address(text) is not None)):
             return text.lower()
         return text if is_word(text) else "text"
-
-
-def _is_address(text: str) -> bool:
-    return len(text) < 66 and family_of_address(text) is not None
 
 
 def seconds_of(value: object) -> float | None:

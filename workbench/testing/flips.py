@@ -73,11 +73,11 @@ class Flip:
     failure: str = ""
 
 
+@attrs.frozen
 class Flips(Shown):
     """Assumptions that a test suite relies on, each with a test that shows it, and assumptions that no test noticed."""
 
-    def __init__(self, rows: list[Flip]) -> None:
-        self.rows = rows
+    rows: list[Flip]
 
     @property
     def rests_on(self) -> dict[str, Flip]:

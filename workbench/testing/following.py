@@ -4,23 +4,26 @@ Events without a cause become changes from outside.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
 import attrs
 
+from workbench.base.schema import walk
 from workbench.base.schema.rules import FULL
-from workbench.base.system.messages import Request
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox import cards, rewards
 from workbench.sandbox.context import RequestContext
 from workbench.service.interface.table import PREFIX
+from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.adoption import Adoption, Clues, settlement, snaked
+from workbench.testing.adoption import Adoption, snaked
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item
-from workbench.testing.twin import Change, Run, Step, Twin
+from workbench.testing.twin import Change, Run, Step, Twin, outside
 
 MAX_KEPT = 20_000  # maximum number of calls and events to replay
 _MAX_ALIKE = 50  # maximum number of calls of one kind
@@ -29,15 +32,27 @@ _NEW = {
     "create_user_application": "user",
     "create_payment_account": "payment_account",
 }
+
+
+@cache
+def assumed_names(cls: type[Any]) -> Mapping[str, str]:
+    """Return the assumptions about a record's member names, by wire name."""
+    of = f"{walk.snake(cls.__name__)}."
+    return {member.wire: of + member.name for member in walk.members(cls) if member.about.assumed}
+
+
+QUERY_NAMES = assumed_names(ListRewardsActivity)
+"""Names in the query for a page of rewards, with their assumptions. A service ignores names that it does not know."""
+Steps = Iterator[tuple[Step, list[Change]]]
+"""Steps, each with other states in which the service may have been."""
 _TICK = 0.5  # maximum difference between the clocks, in seconds
 
 
 def resource_of(x: Exchange) -> str:
     """Return the id of the record whose events a call causes; empty if there is none."""
-    path = x.path_members
+    path, new = x.path_members, x.answered
     asked = path.get("transactionId") or path.get("uboId") or path.get("userId") or ""
-    new = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
-    return str(x.answered.get(new) or "").lower() if new else asked.lower()
+    return str(new.get("transactionId") or new.get("id") or "").lower() if x.name in _NEW else asked.lower()
 
 
 @attrs.define
@@ -49,7 +64,7 @@ class Sample:
     left: int = 0  # calls that the replay leaves out
     _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
     _kept: set[str] = attrs.field(factory=set)
-    _delivered: set[bytes] = attrs.field(factory=set)
+    _delivered: set[int] = attrs.field(factory=set)
 
     def add(self, item: Item) -> None:
         """Add a call or event, unless the sample already has enough of the same kind."""
@@ -78,7 +93,7 @@ class Following:
 
     def __init__(self, sample: Sample, settings: dict[str, Any]) -> None:
         self.twin = Twin(settings)
-        self.clues = Clues()
+        self.adoption = Adoption(self.twin)
         self.left: Counter[str] = Counter()  # by reason, the number of calls that cannot be replayed
         self._sample = sample
         self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # by record, the number of calls that remain
@@ -86,7 +101,7 @@ class Following:
         self._now = 0.0
         self._emitted = 0
         self._refunded: dict[str, str] = {}  # by refund with a separate id, its transaction
-        self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
+        self.adoption.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
         resources = {resource_of(x) for x in sample.calls}
         accepted = [x for x in sample.calls if x.name == "simulate_refund" and x.ok]
         refunds = [(resource_of(x), x.members.get("amount")) for x in accepted]
@@ -102,29 +117,25 @@ class Following:
         """
         key, spend, cents = str(event.body.get("id", "")).lower(), event.spend, event.cents or 0
         if event.resource == "card" and isinstance(limit := (event.body.get("limit") or {}).get("amount"), int):
-            self.clues.limits[key] = limit
+            self.adoption.limits[key] = limit
         elif event.resource == "transaction":
-            self.clues.followed.add(key)
+            self.adoption.followed.add(key)
             if isinstance(spend.get("userId"), str):
-                self.clues.holders[str(spend.get("cardId", "")).lower()] = spend["userId"].lower()
+                self.adoption.holders[str(spend.get("cardId", "")).lower()] = spend["userId"].lower()
             calls = [refund for refund in refunds if refund[1] in (None, -cents)]
             if cents < 0 and calls and key not in resources | self._refunded.keys():
                 refunds.remove(calls[0])
                 self._refunded[key] = calls[0][0]
         self._queues.setdefault(self._refunded.get(key, key), []).append(event)
 
-    def steps(self) -> Iterator[tuple[Step, list[Change]]]:
+    def steps(self) -> Steps:
         """Yield each step, with other states in which the service may have been. Replay each step at once."""
         for x in self._sample.calls:
             resource = resource_of(x)
             self._move(x.at)
             if x.name not in _NEW:
                 yield from self._outside(resource, self._now - _TICK)
-            step, states, missing = self._step(x, resource)
-            if missing:
-                self.left[missing] += 1
-            else:
-                yield step, states
+            yield from self._step(x, resource)
         for resource in [*self._queues]:
             yield from self._outside(resource, float("inf"))
 
@@ -132,32 +143,39 @@ class Following:
         self._now = self._now if at is None else at
         self.twin.move(self._now)
 
-    def _step(self, x: Exchange, resource: str) -> tuple[Step, list[Change], str]:
-        """Return a call as a step, other states of the service, and the reason if the call cannot be replayed."""
-        headers = dict(x.sent_headers)
-        key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
+    def _step(self, x: Exchange, resource: str) -> Steps:
+        """Yield a call as a step, with other states of the service, unless the call cannot be replayed."""
+        headers, key = dict(x.sent_headers), x.key
         if not key and x.status != 401:
             key = headers["api-key"] = "recorded"  # recorders leave API keys out
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # this recorder left all headers out
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
-        step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x, request=request)
-        step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
-        if kind := _NEW.get(x.name):
-            new_id = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
-            step.new_ids = {kind: new_id} if new_id and x.ok else {}
+        request = Request(x.method, PREFIX + x.path.partition("?")[0], "", headers, x.sent)
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
-        states: list[Change] = []
         missing = self._missing(x, tenant)
+        states: list[Change] = []
         with suppress(*MALFORMED):
-            states = Adoption(self.twin, self._now, tenant, self.clues, x).states()
+            states = self.adoption.states(x, self._now, tenant)
         self._left[resource] -= x.ok
-        step.is_last = x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0
-        step.events = self._expected(x, resource)
+        step = Step(
+            x.place,
+            self._now,
+            self._called(x, request),
+            x.name,
+            x.status,
+            new_ids={_NEW[x.name]: resource} if x.ok and resource and x.name in _NEW else {},
+            has_key=bool(headers.get("idempotency-key")) and x.method != "GET",
+            events=self._expected(x, resource),
+            is_last=x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0,
+            exchange=x,
+        )
         with self.twin.store:
             step.facts = self.twin.answer_facts(step, x.status, x.headers, x.received, recorded=True)
-        return step, states, missing
+        if missing:
+            self.left[missing] += 1
+        else:
+            yield step, states
 
     def _missing(self, x: Exchange, tenant: str) -> str:
         """Return which records a replay of a call lacks; empty if it lacks none."""
@@ -171,13 +189,20 @@ class Following:
             return "pages of rewards begin after items that no page showed"
         return ""
 
-    def without(self, step: Step, names: Collection[str]) -> Step:
-        """Return the call for a page as executed by a service that ignores some names in its query."""
-        query = {name: text for name, text in step.exchange.query if name not in names}
-        items = step.exchange.answered.get("items")
-        if "limit" in names and isinstance(items, list):
-            query["limit"] = str(len(items) + 1)
-        return attrs.evolve(step, run=self.twin.call(attrs.evolve(step.request, query=urlencode(query))))
+    def _called(self, x: Exchange, request: Request) -> Run:
+        """Return a function that answers a call as a service that ignores some names in its query."""
+        items = x.answered.get("items")
+
+        def run(twin: Twin) -> Response:
+            asked = QUERY_NAMES if x.name == "list_rewards_activity" else {}
+            settings = twin.environment.settings
+            ignored = {name for name, _ in x.query if name in asked and not settings[asked[name]]}
+            query = [pair for pair in x.query if pair[0] not in ignored]
+            if "limit" in ignored and isinstance(items, list):
+                query.append(("limit", str(len(items) + 1)))
+            return twin.engine.service.handle(attrs.evolve(request, query=urlencode(query)))
+
+        return run
 
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
         """Return the events that a call may have caused, oldest first; None if unknown."""
@@ -197,7 +222,7 @@ class Following:
 
     # changes from outside
 
-    def _outside(self, resource: str, before: float) -> Iterator[tuple[Step, list[Change]]]:
+    def _outside(self, resource: str, before: float) -> Steps:
         """Yield changes of a record, before a time, that events show and that no call made."""
         queue = self._queues.get(resource)
         while queue:
@@ -216,8 +241,8 @@ class Following:
     def _from_event(self, queue: list[Delivery], resource: str) -> Step | None:
         """Return the change behind the first event of a queue as a step."""
         event = queue[0]
-        adoption = Adoption(self.twin, self._now, self.twin.learn_key("recorded"), self.clues)
-        change = (_spent if event.resource == "transaction" else _changed)(event, resource, adoption)
+        self.adoption.at, self.adoption.tenant = int(self._now * 1000), self.twin.learn_key("recorded")
+        change = (_spent if event.resource == "transaction" else _changed)(event, resource, self.adoption)
         if change is None:
             return None
         step = Step(event.place, self._now, change, is_last=True, events=[other.event for other in _group(queue)])
@@ -229,31 +254,29 @@ def _spent(event: Delivery, key: str, adoption: Adoption) -> Run | None:
     """Return the purchase, settlement, reversal or refund that an event shows."""
     spend, cents, card = event.spend, event.cents, event.spend.get("cardId")
     transaction = adoption.store.get("transaction", key)
-    if cents is None or (transaction is None and (cents <= 0 or not isinstance(card, str))):
+    if cents is None:
         return None
-    if transaction is not None and event.is_settlement:
-        return settlement(transaction["tenant"], key, cents)
-    tenant = adoption.tenant
-    handler: Callable[..., object] = cards.authorize
-    members: dict[str, Any] = {"transaction_id": key, "amount": -cents, "new_amount": cents or FULL}
     if transaction is not None:
-        if event.action != "updated" and cents >= 0:
-            return None
-        tenant, handler = transaction["tenant"], cards.reverse if event.action == "updated" else cards.refund
-    else:
-        adoption.card(str(card).lower())
-        reason = str(spend.get("declinedReason") or "").lower().replace(" ", "_")
-        is_declined = event.action == "created" and spend.get("status") == "declined"
-        usual = DeclineReason.CVV_MISMATCH if is_declined else None
-        members = {
-            "card_id": card,
-            "amount": cents,
-            "currency": "USD",
-            "merchant_name": str(spend.get("merchantName") or "M").rstrip(),
-            "merchant_category_code": str(spend.get("merchantCategoryCode") or "5411"),
-            "decline_reason": DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
-        }
-    return lambda twin: twin.control(tenant, handler, **members)
+        handler: Any = cards.reverse if event.action == "updated" else cards.refund if cents < 0 else None
+        handler = cards.settle if event.is_settlement else handler
+        amounts = {"amount": abs(cents), "new_amount": cents or FULL}
+        return handler and outside(transaction["tenant"], handler, transaction_id=key, **amounts)
+    if cents <= 0 or not isinstance(card, str):
+        return None
+    adoption.card(card.lower())
+    reason = str(spend.get("declinedReason") or "").lower().replace(" ", "_")
+    is_declined = event.action == "created" and spend.get("status") == "declined"
+    usual = DeclineReason.CVV_MISMATCH if is_declined else None
+    return outside(
+        adoption.tenant,
+        cards.authorize,
+        card_id=card,
+        amount=cents,
+        currency="USD",
+        merchant_name=str(spend.get("merchantName") or "M").rstrip(),
+        merchant_category_code=str(spend.get("merchantCategoryCode") or "5411"),
+        decline_reason=DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
+    )
 
 
 def _changed(event: Delivery, key: str, adoption: Adoption) -> Run | None:
@@ -273,13 +296,12 @@ def _changed(event: Delivery, key: str, adoption: Adoption) -> Run | None:
     else:
         return None
 
-    def run(twin: Twin) -> None:
-        record = twin.store.save(kind, twin.store.get(kind, key), **changes)
+    def change(context: RequestContext, _: object) -> None:
+        record = context.store.save(kind, context.store.get(kind, key), **changes)
         name = "card" if kind == "card" else "applicant"
-        context = RequestContext(twin.environment, "outside")
         context.emit(f"{event.resource}.updated", record["tenant"], **{name: record}, **of)
 
-    return run
+    return outside(adoption.tenant, change)
 
 
 _FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated", 0): "completed"}

@@ -11,7 +11,7 @@ import shlex
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -32,11 +32,10 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import refused
 from workbench.sandbox.service import MAX_BODY
-from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what
 from workbench.testing.process import Process
-from workbench.testing.universe import Universe, unequal
+from workbench.testing.universe import Books, Universe, unequal
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.01
@@ -98,10 +97,6 @@ class HttpApplication:
         eq=False,
     )
 
-    def universe(self, _: object, sandbox: Sandbox, decisions: Decisions, folder: Path, **options: object) -> Universe:
-        """Return a universe of this application."""
-        return HttpUniverse(self, sandbox, decisions, folder, **options)
-
     def receive(self, delivery: Delivery) -> int:
         """Send a delivery and return the status of the response; 0 if there is no response."""
         try:
@@ -109,7 +104,7 @@ class HttpApplication:
         except httpx.HTTPError:
             return 0
 
-    def read_books(self) -> Mapping[str, int]:
+    def read_books(self) -> Books:
         """Return the books of the application.
 
         Raises:
@@ -290,13 +285,11 @@ class HttpUniverse(Universe):
             statuses = [delivery.result() for delivery in sent]
         kind = "deliveries at the same time" if len(batch) > 1 else "deliveries one at a time"
         self.counts[kind] += len(batch)
-        process = self._process
-        assert process is not None
         for (delivery, attempt), status in zip(batch, statuses, strict=True):
             self.add_line(
                 "delivery", f"{delivery.text}{attempt}{f', {len(batch)} at the same time' if len(batch) > 1 else ''}"
             )
-            self._answered(process, delivery, status or "no response", attempt)
+            self._answered(self._process, delivery, status or "no response", attempt)
             if delivery.kind != "forged":
                 self.after(0, lambda delivery=delivery: self._check(delivery))  # type: ignore[misc]
         if killed:
@@ -316,7 +309,7 @@ class HttpUniverse(Universe):
             self.add_line("crash", f"the process was killed {what}")
             self._http.boot()
 
-    def _books_at_start(self, process: Process) -> Mapping[str, Any]:
+    def _books_at_start(self, process: Process) -> Books:
         """Return the books after the reset. Without a reset, the books may include earlier universes."""
         return self._http.read_books() if self._http.reset is not None else {}
 

@@ -8,9 +8,7 @@ explain decides nothing. The result contains no values from requests and answers
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from itertools import combinations
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ import attrs
 import orjson
 
 from workbench.base.errors import visible
-from workbench.base.schema import walk
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
 from workbench.client.calls.client import Client
@@ -27,10 +24,10 @@ from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
 from workbench.testing.facts import is_word
-from workbench.testing.following import Following, Sample
+from workbench.testing.following import QUERY_NAMES, Following, Sample, assumed_names
 from workbench.testing.proposals import PARTS, alternatives, proposed
 from workbench.testing.reads import send_reads
-from workbench.testing.recorded import Item, Reading, given_files, read_traffic
+from workbench.testing.recorded import Item, Paths, Reading, given_files, read_traffic
 from workbench.testing.recording import exchanges
 from workbench.testing.twin import Attempt, Change, Step, Twin
 
@@ -54,7 +51,7 @@ class Finding:
     place: str = ""  # location of the first step that shows the value
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Unlisted:
     """An observation that neither the interface document nor a setting of the sandbox explains."""
 
@@ -64,18 +61,15 @@ class Unlisted:
     place: str
 
 
+@attrs.frozen
 class Learned(Shown):
     """Result of learning: a finding for each assumption, the unexplained observations, and the matching settings."""
 
     row_type = Finding
-
-    def __init__(
-        self, findings: Iterable[Finding], unlisted: Iterable[Unlisted], counts: Mapping[str, int], notes: Iterable[str]
-    ) -> None:
-        self.findings = tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
-        self.unlisted = tuple(sorted(unlisted, key=lambda item: (item.kind, item.name)))
-        self.counts = dict(counts)  # such as {"exchanges": 120, "events": 40}
-        self.notes = tuple(notes)  # items that were skipped, with reasons
+    findings: tuple[Finding, ...]
+    unlisted: tuple[Unlisted, ...]
+    counts: Mapping[str, int]  # such as {"exchanges": 120, "events": 40}
+    notes: tuple[str, ...]  # items that were skipped, with reasons
 
     @property
     def ok(self) -> bool:
@@ -98,11 +92,10 @@ class Learned(Shown):
         """Return a sheet of the findings, then of the unexplained observations."""
         seen = [row for row in self.findings if row.status != "not seen"]
         rows = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
-        rows += [
-            ("unlisted", f"{item.kind} {item.name}", str(item.count), "", "", item.place) for item in self.unlisted
-        ]
-        tally = Counter(finding.status for finding in self.findings)
-        title = ", ".join(f"{tally[status]} {status}" for status in _ORDER) + f", {len(self.unlisted)} on no list"
+        rows += [("unlisted", f"{row.kind} {row.name}", str(row.count), "", "", row.place) for row in self.unlisted]
+        statuses = [finding.status for finding in self.findings]
+        counts = [f"{statuses.count(status)} {status}" for status in _ORDER]
+        title = ", ".join([*counts, f"{len(self.unlisted)} on no list"])
         columns = ("status", "what", "seen", "observed", "assumed", "place")
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
@@ -110,15 +103,15 @@ class Learned(Shown):
         """Return the text of a behavior file: settings with their evidence as comments, then the other observations."""
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
         lines += ["", 'behavior = "documented"']
-        values = self.behavior
+        values, others = self.behavior, [""]
         for row in self.findings:
             if row.id in values:
                 evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
                 lines += ["", f"# {BEHAVIORS[row.id].says}", evidence, f"{row.id} = {toml.dumps(row.value)}"]
-        others = [row for row in self.findings if row.id not in values and row.status != "not seen"]
-        lines += ["", *(f"# {row.status}: {row.id}, {row.seen}, {row.place}" for row in others)]
-        lines += [f"# unlisted: {item.kind} {item.name}, {item.count} times, {item.place}" for item in self.unlisted]
-        return "\n".join(["".join(c if c.isprintable() else " " for c in line) for line in lines] + [""])
+            elif row.status != "not seen":
+                others.append(f"# {row.status}: {row.id}, {row.seen}, {row.place}")
+        others += [f"# unlisted: {row.kind} {row.name}, {row.count} times, {row.place}" for row in self.unlisted]
+        return "".join(f"{visible(line)}\n" for line in (*lines, *others))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the behavior file."""
@@ -163,7 +156,9 @@ class Replay:
         for _ in range(_PASSES if self.search else 1):
             self.tallies, self.undecided, self.differences, self._tried = {}, {}, [], Counter()
             before = _plain(self.learned)
-            following = self._following = Following(self.sample, {**self.base, **self.learned})
+            following = self._following = Following(
+                self.sample, {**dict.fromkeys(QUERY_NAMES.values(), True), **self.base, **self.learned}
+            )
             for step, states in following.steps():
                 following.done(step, self._step(following.twin, step, states))
             for name, tally in self.tallies.items():
@@ -187,7 +182,7 @@ class Replay:
             return 0
         best = min(attempts, key=lambda attempt: len(attempt.differences))
         if self.search:
-            self._read_names(twin, step)
+            self._read_names(step)
             if best.differences:
                 best = self._explain(twin, step, attempts)
             else:
@@ -196,30 +191,16 @@ class Replay:
             self.differences.append((step, best))
         return twin.attempt(step, best.changes, best.state, keep=True).emitted
 
-    def _read_names(self, twin: Twin, step: Step) -> None:
-        """Count the assumed member names in a call and its answer. A rewards page shows which query names are read.
-
-        A service ignores query members whose names it does not know, so the answer is the same without them.
-        """
+    def _read_names(self, step: Step) -> None:
+        """Count the assumed member names in a call and its answer. `QUERY_NAMES` are tried like settings."""
         x = step.exchange
         if x is None or not x.ok or not x.name:
             return
-        answer: Any = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answered
-        asked = [(wire, row) for wire, row in _assumed(x.operation.request) if x.members.get(wire) is not None]
-        shown = [row for wire, row in _assumed(x.operation.answer) if answer.get(wire) is not None]
-        if x.name != "list_rewards_activity":
-            shown, asked = [*shown, *(row for _, row in asked)], []
-        for row in shown:
-            self._note(row, True, step)
-        names = [wire for wire, _ in asked]
-        if not names or not x.answered.get("items"):
-            return
-        subsets = [subset for size in range(len(names) + 1) for subset in combinations(names, size)]
-        ignored = [some for some in subsets if not twin.attempt(self._following.without(step, some), {}).differences]
-        for wire, row in asked:
-            is_ignored = {wire in some for some in ignored}
-            if len(is_ignored) == 1:
-                self._note(row, not is_ignored.pop(), step)
+        answer = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answered
+        for record, members in ((x.operation.request, x.members), (x.operation.answer, answer)):
+            for wire, name in assumed_names(record).items():
+                if members.get(wire) is not None and name not in QUERY_NAMES.values():
+                    self._note(name, True, step)
 
     def _confirm(self, twin: Twin, step: Step, agreeing: list[Attempt]) -> None:
         """Count the settings for which any other value would make the step differ, in each agreeing state."""
@@ -264,17 +245,15 @@ class Replay:
         """Return the changed settings with the fewest remaining differences, including equally good single changes."""
         solutions = [attempt]
         for _ in range(_CHANGES):
-            current, better = solutions[0], []
-            for name in sorted(current.touched):
-                for value in proposed(name, step, current, {**twin.settings, **current.changes}[name]):
-                    tried = twin.attempt(step, {**current.changes, name: value}, attempt.state)
-                    compares_less = not current.recorded.keys() <= tried.recorded.keys()
-                    if len(tried.differences) < len(current.differences) and not (tried.differences and compares_less):
-                        better.append(tried)
-            if not better:
-                break
-            fewest = min(len(tried.differences) for tried in better)
-            solutions = [tried for tried in better if len(tried.differences) == fewest]
+            current = solutions[0]
+            tries = (
+                twin.attempt(step, {**current.changes, name: value}, attempt.state)
+                for name in sorted(current.touched)
+                for value in proposed(name, step, current, {**twin.settings, **current.changes}[name])
+            )
+            better = [tried for tried in tries if _is_better(tried, current)]
+            fewest = min((len(tried.differences) for tried in better), default=0)
+            solutions = [tried for tried in better if len(tried.differences) == fewest] or solutions
             if not fewest:
                 break
         return solutions
@@ -282,10 +261,10 @@ class Replay:
     def _note(self, name: str, value: object, step: Step) -> None:
         self.tallies.setdefault(name, {}).setdefault(_plain(value), [value, 0, step.place])[1] += 1
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield a finding for each assumption."""
-        for row in assumptions():
-            yield self._finding(row.id)
+    def findings(self) -> tuple[Finding, ...]:
+        """Return a finding for each assumption, with refuted assumptions first."""
+        findings = [self._finding(row.id) for row in assumptions()]
+        return tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
 
     def _finding(self, key: str) -> Finding:
         expected = self.base.get(key)
@@ -304,7 +283,7 @@ class Replay:
         shown = value if key in self.base else None
         return Finding(id=key, status=status, seen=f"{count} of {total}", value=shown, expected=expected, place=place)
 
-    def unlisted(self) -> list[Unlisted]:
+    def unlisted(self) -> tuple[Unlisted, ...]:
         """Return the events of unknown kinds, and the differences that no setting explains."""
         rows = [
             ("event", ".".join(part if is_word(part) else "…" for part in (event.resource, event.action)), event.place)
@@ -314,12 +293,11 @@ class Replay:
         for step, attempt in self.differences:
             path = re.sub(r"/\d+(?=/|$)", "", min(attempt.differences))
             rows.append(("difference", f"{step.name or 'event'} {path}", step.place))
-        counts = Counter(row[:2] for row in rows)
-        places = {(kind, name): place for kind, name, place in reversed(rows)}
-        return [
-            Unlisted(kind=kind, name=name, count=count, place=places[kind, name])
-            for (kind, name), count in counts.most_common(_MAX_UNLISTED)
-        ]
+        groups: dict[Any, list[str]] = {}
+        for kind, name, place in rows:
+            groups.setdefault((kind, name), []).append(place)
+        largest = sorted(groups.items(), key=lambda group: -len(group[1]))[:_MAX_UNLISTED]
+        return tuple(Unlisted(kind, name, len(places), places[0]) for (kind, name), places in sorted(largest))
 
 
 _OF_KEYS = frozenset({401, 403})
@@ -328,15 +306,14 @@ _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 """Operations that may meet a settlement that no call and no event shows, which is as likely as another setting."""
 
 
-@cache
-def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
-    """Return the assumed members of a record, each with its wire name and assumption."""
-    of = f"{walk.snake(cls.__name__)}."
-    return tuple((member.wire, of + member.name) for member in walk.members(cls) if member.about.assumed)
+def _is_better(tried: Attempt, current: Attempt) -> bool:
+    """Return whether an attempt has fewer differences, and compares all facts unless no difference is left."""
+    compares_less = not current.recorded.keys() <= tried.recorded.keys()
+    return len(tried.differences) < len(current.differences) and not (tried.differences and compares_less)
 
 
 def learn(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Client,
+    paths: Paths | Client,
     *,
     names: Mapping[str, str] | None = None,
     user_id: str | None = None,
@@ -368,7 +345,7 @@ def learn(
         items = read_traffic(given_files(paths, names or {}, "learn"), names or {}, reading)
     replay = Replay(sample_of(items, reading), settings("documented"))
     replay.run()
-    return Learned(replay.findings(), replay.unlisted(), reading.counts, [*reading.notes(), *replay.notes()])
+    return Learned(replay.findings(), replay.unlisted(), reading.counts, (*reading.notes(), *replay.notes()))
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:

@@ -39,6 +39,16 @@ FAULTS = (
     "carried out too late", "not connected", "answered 503", "answered 429",
 )  # fmt: skip
 """Possible faults of a call."""
+_EXECUTED = frozenset({"", "lost after it was carried out", "cut", "answered too late"})
+_LOST = Broken("the connection was lost while waiting for the answer", left=True)
+_LATE = Broken("no answer in time", left=True, timeout=True)
+_BROKEN = {
+    "lost before it was carried out": _LOST,
+    "lost after it was carried out": _LOST,
+    "answered too late": _LATE,
+    "carried out too late": _LATE,
+    "not connected": Broken("no connection: Connection refused", left=False),
+}
 
 
 class UniverseClock(Clock):
@@ -110,7 +120,7 @@ class Life:
         self._ordinals: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._ticks = self._moved = 0
-        self._process: Process | None = None
+        self._process = Process(dead=True)
 
     # interface for the application
 
@@ -202,7 +212,7 @@ class Life:
         outgoing: HttpRequest,
         send: Callable[[HttpRequest], HttpResponse],
         pause: Callable[[float], Awaitable[object]],
-    ) -> HttpResponse | Broken:
+    ) -> Any:
         """Return the answer to a call of the application, or the fault that replaces the answer."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
@@ -211,23 +221,18 @@ class Life:
         await pause(_ROUND_TRIP)
         process.check()
         timeout = min(outgoing.deadline - self.now, 3_600.0)
-        answer: HttpResponse | Broken = Broken("the connection was lost while waiting for the answer", left=True)
-        if fault in ("", "lost after it was carried out", "cut", "answered too late"):
-            response = self._carry_out(outgoing, send)
-            answer = answer if fault.startswith("lost") else response
-        shown = fault or f"answered {getattr(answer, 'status', 0)}"
+        response = self._carry_out(outgoing, send) if fault in _EXECUTED else None
+        shown = fault or f"answered {getattr(response, 'status', 0)}"
         self.add_line("call", f"{name}{what(outgoing.body or b'')}: {shown}")
         if fault == "carried out too late":
             self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
         if fault.endswith("too late"):
             await pause(timeout)
-            answer = Broken("no answer in time", left=True, timeout=True)
-        elif fault == "cut" and isinstance(answer, HttpResponse):
+        answer: Any = _BROKEN.get(fault, response)
+        if fault == "cut":
             broken = Broken("the connection ended before the end of the answer", left=True)
             answer = attrs.evolve(answer, body=answer.body[: len(answer.body) // 2], broken=broken)
-        elif fault == "not connected":
-            answer = Broken("no connection: Connection refused", left=False)
-        elif fault.startswith("answered "):
+        elif fault in ("answered 503", "answered 429"):
             answer = HttpResponse(outgoing, int(fault[-3:]), {"retry-after": "2"}, b"")
         process.check()
         if effect:
@@ -250,7 +255,6 @@ class Life:
         return session
 
     def _alive(self) -> Process:
-        assert self._process is not None
         self._process.check()
         return self._process
 
@@ -272,13 +276,13 @@ class Life:
         return number
 
     def _boot(self) -> None:
-        if self._process is not None and not self._process.dead:
+        if not self._process.dead:
             return
-        is_restart = self._process is not None
-        loop = VirtualLoop(lambda: self.now, self._choose_ready, self._failed_task)  # type: ignore[abstract]
-        process = self._process = Process(loop)
-        if is_restart:
+        if self._process.loop is not None:
             self.add_line("start", "the application starts again")
+        hooks = (lambda: self.now, self._choose_ready, self._before, self._failed_task)
+        loop = VirtualLoop(*hooks)  # type: ignore[abstract]
+        process = self._process = Process(loop)
 
         def start() -> None:
             process.application = self._loaded()(self)
@@ -304,7 +308,7 @@ class Life:
     def kill_between(self, what: str) -> None:
         """Kill the process between two steps, if a decision says so."""
         process = self._process
-        if process is not None and not process.dead and self._decide(f"crash {what}", 2, 0.015):
+        if not process.dead and self._decide(f"crash {what}", 2, 0.015):
             self._kill(process, what)
             self._bury(process)
 
@@ -369,7 +373,7 @@ class Life:
     def _before(self, label: str) -> None:
         """Kill the process at an await, if a decision says so."""
         process = self._process
-        if not label or process is None or self.calm:
+        if not label or self.calm:
             return
         if self._decide(self._numbered(f"crash {label} await"), 2, 0.006):
             token = LABEL.set(label)

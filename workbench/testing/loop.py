@@ -23,39 +23,26 @@ class NotSimulated(WorkbenchError):
     """The application uses something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
-class _Callback(asyncio.TimerHandle):
-    """A callback that is ready to run, or that becomes ready at a given time."""
-
-    def __init__(
-        self, when: float, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
-    ) -> None:
-        self.context = context if context is not None else copy_context()
-        super().__init__(when, callback, args, loop, self.context)
-        self.call = callback, args
-
-    def run(self) -> None:
-        self.context.run(self.call[0], *self.call[1])
-
-    def cancel(self) -> None:
-        """Cancel the callback."""
-        asyncio.Handle.cancel(self)
-
-
 class VirtualLoop(asyncio.AbstractEventLoop):
     """An event loop whose time is controlled by its owner.
 
     Args:
         now: Returns the virtual time in seconds.
         choose: Returns which of N ready callbacks runs next, from 0.
+        before: Called with a callback's label before the callback runs. If it raises, the callback does not run.
         on_error: Called with asyncio's report about a failed task.
     """
 
     def __init__(
-        self, now: Callable[[], float], choose: Callable[[int], int], on_error: Callable[[dict[str, Any]], object]
+        self,
+        now: Callable[[], float],
+        choose: Callable[[int], int],
+        before: Callable[[str], object],
+        on_error: Callable[[Any], object],
     ) -> None:
-        self._now, self._choose, self._on_error = now, choose, on_error
-        self._ready: list[_Callback] = []
-        self._timers: list[tuple[float, int, _Callback]] = []
+        self._now, self._choose, self._before, self._on_error = now, choose, before, on_error
+        self._ready: list[asyncio.TimerHandle] = []
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._count = itertools.count()
         self._tasks: list[asyncio.Task[Any]] = []
         self._running = self._closed = False
@@ -71,29 +58,24 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             return self._now()
         return max(self._timers[0][0], self._now()) if self._timers else None
 
-    def step(self, before: Callable[[str], object] = lambda label: None) -> bool:
-        """Run one ready callback; return False if none is ready.
-
-        Args:
-            before: Function that is called with the callback's label before the callback runs. If it raises, the
-                callback does not run.
-        """
+    def step(self) -> bool:
+        """Run one ready callback; return False if none is ready."""
         while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
             self._ready.append(heapq.heappop(self._timers)[2])
         self._ready = [callback for callback in self._ready if not callback.cancelled()]
         if when is None or not self._ready:
             return False
-        chosen = self._ready[self._choose(len(self._ready)) if len(self._ready) > 1 else 0]
-        before(chosen.context.get(LABEL, ""))
-        self._ready.remove(chosen)
-        self.run(chosen.run)
+        number = self._choose(len(self._ready)) if len(self._ready) > 1 else 0
+        self._before(self._ready[number]._context.get(LABEL, ""))  # type: ignore[attr-defined]
+        self.run(self._ready.pop(number)._run)
         return True
 
     def run(self, function: Callable[[], Any]) -> Any:
         """Call a function as a callback of this loop."""
         if self._running:
             return function()
-        if _is_any_running():
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
             raise NotSimulated("another event loop runs here; call explore() outside of it, or in another thread")
         self._running = True
         set_running_loop(self)
@@ -131,7 +113,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._now()
 
     def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
-        handle = _Callback(self._now(), callback, args, self, context)
+        handle = asyncio.TimerHandle(self._now(), callback, args, self, context)
         if not self._closed:
             self._ready.append(handle)
         return handle
@@ -140,7 +122,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self.call_at(self._now() + delay, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
-        timer = _Callback(when, callback, args, self, context)
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
         if not self._closed:
             heapq.heappush(self._timers, (when, next(self._count), timer))
         return timer
@@ -162,17 +144,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def get_debug(self) -> bool:
         return False
 
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        pass  # `step` and `next_time` remove it
+
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if not self._closed:
             self._on_error(context)
-
-
-def _is_any_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _refused(what: str) -> Callable[..., NoReturn]:

@@ -9,7 +9,6 @@ import attrs
 
 from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.session import AsyncSession, Session
-from workbench.testing.loop import VirtualLoop
 
 
 class ProcessKilled(BaseException):
@@ -96,7 +95,7 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 class Process:
     """One process of the application, from its start to its crash."""
 
-    loop: VirtualLoop
+    loop: Any = None
     dead: bool = False
     application: Any = None
     databases: list[Database] = attrs.field(factory=list)

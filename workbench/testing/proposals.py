@@ -30,6 +30,8 @@ def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[A
     """Return the values that a step suggests for a setting, other than the current value."""
     if name in _NOT_LEARNED:
         return []
+    if name not in BEHAVIORS:
+        return alternatives(name, current)
     values = _BY_SETTING.get(name, _recorded)(step, attempt, current)
     listed = [] if name in PARTS else alternatives(name, current, str(step.status))
     return _different([*filter(BEHAVIORS[name].accepts, (*values, *listed))], current)
@@ -37,6 +39,8 @@ def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[A
 
 def alternatives(name: str, current: object, status: str = "422") -> list[Any]:
     """Return other values of a setting. A step that shows the setting must differ under these values."""
+    if name not in BEHAVIORS:
+        return [not current]  # whether a service reads a name in a query
     row = BEHAVIORS[name]
     values = [status if value == STATUS else value for value in (row.documented, row.observed, *row.others)]
     return _different([value for value in values if value != ANY], current)

@@ -7,7 +7,6 @@ first.
 import base64
 import csv
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -93,7 +92,7 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-@attrs.define(slots=True)
+@attrs.define
 class Exchange:
     """One request and its answer. Header names are in lower case."""
 
@@ -123,6 +122,11 @@ class Exchange:
         return 200 <= self.status < 300
 
     @property
+    def key(self) -> str:
+        """API key of the request; empty if the recorder left it out."""
+        return self.sent_headers.get("api-key") or self.sent_headers.get("authorization", "").partition(" ")[2]
+
+    @property
     def members(self) -> dict[str, Any]:
         """Members of the request, from its query, body and path."""
         return {**dict(self.query), **_object(self.body), **self.path_members}
@@ -133,24 +137,18 @@ class Exchange:
         return _object(self.answer)
 
 
-@attrs.define(slots=True)
+@attrs.define
 class Delivery:
-    """One webhook delivery."""
+    """One webhook delivery. Its body and spend are empty if the event has none."""
 
     place: str
     headers: Mapping[str, str]
     event: Mapping[str, Any]
     at: float | None
-
-    @property
-    def body(self) -> Mapping[str, Any]:
-        """Body of the event; empty if the event has no object there."""
-        return _object(self.event.get("body"))
-
-    @property
-    def spend(self) -> Mapping[str, Any]:
-        """Spend of the event; empty if the event has none."""
-        return _object(self.body.get("spend"))
+    body: Mapping[str, Any]
+    spend: Mapping[str, Any]
+    resource: str  # kind of the event's record, such as "card"
+    action: str  # what happened to the record, such as "updated"
 
     @property
     def cents(self) -> int | None:
@@ -159,28 +157,19 @@ class Delivery:
         return amount if isinstance(amount, int) else None
 
     @property
-    def resource(self) -> str:
-        """Kind of the event's record, such as "card"."""
-        return str(self.event.get("resource"))
-
-    @property
-    def action(self) -> str:
-        """What happened to the event's record, such as "updated"."""
-        return str(self.event.get("action"))
-
-    @property
     def is_settlement(self) -> bool:
         """Whether the event shows a settlement."""
         return self.action == "completed" and (self.cents or 0) > 0
 
     @property
-    def content(self) -> bytes:
-        """Digest of the event without its envelope id. All delivery attempts of an event have the same digest."""
-        rest = {name: value for name, value in self.event.items() if name != "id"}
-        return hashlib.blake2b(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+    def content(self) -> int:
+        """Hash of the event without its envelope id. All delivery attempts of an event have the same hash."""
+        return hash(orjson.dumps({**self.event, "id": None}, option=orjson.OPT_SORT_KEYS))
 
 
 Item = Exchange | Delivery
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""One path or several paths."""
 
 
 def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
@@ -206,7 +195,7 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
             raise _unusable(folder_or_file, f"holds no exchange of a request and an answer, and no event; {reasons}")
 
 
-def given_files(paths: object, names: Mapping[str, str], of: str) -> list[Path]:
+def given_files(paths: Paths, names: Mapping[str, str], of: str) -> list[Path]:
     """Return one path or several paths as a list.
 
     Raises:
@@ -214,13 +203,12 @@ def given_files(paths: object, names: Mapping[str, str], of: str) -> list[Path]:
     """
     unknown = [visible(f"names.{name}", 60) for name in names if name not in NAMES]
     problems = [Problem(name, "unknown", f"is not one of {', '.join(NAMES)}") for name in unknown]
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    given = list(several) if isinstance(several, Iterable) else []
-    if not given or not all(isinstance(path, str | os.PathLike) for path in given):
-        problems.append(Problem("paths", "type", "must be a path, or a list of at least one file or folder"))
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    if not given:
+        problems.append(Problem("paths", "required", "must be a path, or a list of at least one file or folder"))
     if problems:
         raise UsageError(problems, of=of)
-    return [Path(path) for path in given]
+    return given
 
 
 def _unusable(path: Path, problem: str) -> UnusableFile:
@@ -347,9 +335,12 @@ def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | 
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
     event = members.get("body")
-    event = _json(_bytes(event)) if isinstance(event, str | bytes) else event
+    event = _json(event) if isinstance(event, str | bytes) else event
     if isinstance(event, dict) and {"resource", "action"} <= event.keys():
-        return Delivery(place, _headers(members.get("headers")), event, seconds_of(members.get("time")))
+        headers, at = _headers(members.get("headers")), seconds_of(members.get("time"))
+        body = _object(event.get("body"))
+        kind = str(event["resource"]), str(event["action"])
+        return Delivery(place, headers, event, at, body, _object(body.get("spend")), *kind)
     reading.skip(f"neither an exchange nor an event; {HINT}", place)
     return None
 
@@ -364,7 +355,9 @@ def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Excha
     host = urlsplit(url).netloc if "://" in url else ""
     target, _, query = url.partition("?")
     _, prefix, path = target.partition(PREFIX + "/")
-    operation, path_members = _operation(method, "/" + path) if prefix else (None, {})
+    rows = [row for row in SERVED.values() if row.method == method] if prefix else []
+    found = ((row, row.in_path("/" + path)) for row in rows)
+    operation, path_members = next(((row, part) for row, part in found if part is not None), (None, {}))
     if operation is not None:
         reading.hosts.add(host)
     if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
@@ -403,13 +396,6 @@ def _bytes(body: object) -> bytes:
     if body is None or isinstance(body, bytes):
         return body or b""
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
-
-
-def _operation(method: str, path: str) -> tuple[Operation[..., Any] | None, Mapping[str, str]]:
-    for row in SERVED.values():
-        if row.method == method and (members := row.in_path(path)) is not None:
-            return row, members
-    return None, {}
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ import attrs
 
 from workbench.base.errors import ApiError
 from workbench.base.schema import strict_json
-from workbench.base.system.messages import Request, Response
+from workbench.base.system.messages import Response
 from workbench.sandbox.context import NEVER, RequestContext, Seeds
 from workbench.sandbox.delivery import wire_event
 from workbench.sandbox.engine import Engine
@@ -75,7 +75,6 @@ class Step:
     events: list[Mapping[str, Any]] | None = None  # events that the call may have caused; None if unknown
     is_last: bool = False  # whether no later call can explain the events
     exchange: Any = None
-    request: Any = None
 
 
 @attrs.frozen(eq=False)
@@ -155,18 +154,15 @@ class Twin:
             for facts, emitted in ((shown, events), (recorded, likely)):
                 for number, event in enumerate(emitted):
                     parts = {name: event.get(name) for name in ("resource", "action", "version", "body")}
-                    reader = Reader(step.at, self.ids)
+                    reader = Reader(step.at, self.ids, self.unnamed if facts is recorded else set())
                     facts |= reader.read(f"event {number}", parts)
-                    self.unnamed |= reader.unnamed if facts is recorded else set()
         return shown, recorded
 
     def answer_facts(
         self, step: Step, status: int, headers: Mapping[str, str], body: bytes, *, recorded: bool
     ) -> Facts:
         """Return the facts of an answer."""
-        reader = Reader(step.at, self.ids)
-        facts = reader.read_answer(status, body)
-        self.unnamed |= reader.unnamed if recorded else set()
+        facts = Reader(step.at, self.ids, self.unnamed if recorded else set()).read_answer(status, body)
         limit = headers.get("x-ratelimit-limit", "")
         if limit.isdigit() and len(limit) < 8:  # a number with more digits may identify a person
             facts["limit"] = int(limit)
@@ -180,18 +176,6 @@ class Twin:
             self.store.put(kind, data, True)
         return facts
 
-    def call(self, request: Request) -> Run:
-        """Return a function that answers a request."""
-        return lambda twin: twin.engine.service.handle(request)
-
-    def control(self, tenant: str, handler: Callable[..., object], **members: object) -> None:
-        """Run a handler for a change that the service made. A refusal rolls the handler's changes back."""
-        context = RequestContext(self.environment, "outside")
-        context.tenant = self.store.get("tenant", tenant) or TENANT
-        self.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
-        with suppress(ApiError), self.store:
-            handler(context, SimpleNamespace(**members))
-
     def learn_key(self, key: str) -> str:
         """Return the tenant of an API key. A new key gets a new tenant."""
         known = self.store.get("key", key)
@@ -202,3 +186,16 @@ class Twin:
                 self.store.put("tenant", tenant, {"id": tenant, **TENANT})
                 self.store.put("key", key, known)
         return str(known["tenant"])
+
+
+def outside(tenant: str, handler: Callable[..., object], **members: object) -> Change:
+    """Return a change that the service made without a call. A refusal rolls the handler's changes back."""
+
+    def change(twin: Twin) -> None:
+        context = RequestContext(twin.environment, "outside")
+        context.tenant = twin.store.get("tenant", tenant) or TENANT
+        twin.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
+        with suppress(ApiError), twin.store:
+            handler(context, SimpleNamespace(**members))
+
+    return change

@@ -4,7 +4,7 @@ import heapq
 import inspect
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from workbench.base.schema.rules import FULL
 from workbench.sandbox.cards import authorize, refund, reverse
 from workbench.service.interface.transactions import SimulatedTransaction
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.deliveries import Deliveries, made_up
+from workbench.testing.deliveries import Deliveries, Event, made_up
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process, ProcessKilled
@@ -38,6 +38,10 @@ _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124",
 """Subsets of four purchases, smallest first, so that shrinking can keep any of them."""
 
 
+Books = Mapping[str, Any]
+"""Cents by transaction."""
+
+
 class Universe(Deliveries):
     """One run of an application. The application gets its sessions, database and clock from the universe.
 
@@ -57,14 +61,14 @@ class Universe(Deliveries):
         **options: Any,
     ) -> None:
         super().__init__(*given, **options)
-        self.books: Mapping[str, Any] = {}
-        self.holds: Mapping[str, Any] | None = None  # held cents, if the application defines `holds()`
+        self.books: Books = {}
+        self.holds: Books | None = None  # held cents, if the application defines `holds()`
         self._scenario = scenario or _purchases
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
-        self.active_cards, self._users = guide["cards"]["active"], guide["users"].get("approved", [])
-        self._latest: dict[str, dict[str, Any]] = {}  # last event, by transaction
+        self.guide = guide
+        self.latest: dict[str, Event] = {}  # last event, by transaction
         self.captures: dict[str, int] = {}  # cents of the first of two captures, by transaction
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
@@ -86,7 +90,7 @@ class Universe(Deliveries):
     def request(self, method: str, *arguments: object) -> None:
         """Call a method of the application, as a user or client would. A crash loses the request."""
         process = self._process
-        if process is None or process.dead:
+        if process.dead:
             self.add_line("request", f"{method}: the application is down")
             return
         self.add_line("request", f"{method}({', '.join(map(short, arguments))})")
@@ -100,65 +104,23 @@ class Universe(Deliveries):
         """Plan a purchase, with its amount, merchant and outcome."""
         self.after(at, _Purchase(self, name).authorize)
 
-    def settle(self, key: str, cents: int) -> int:
-        """Settle a transaction and return the cents. Settle above the hold only if the sandbox accepts that."""
-        try:
-            self.sandbox.settle(key, amount=cents)
-        except ApiError:
-            cents = self.held.get(key, cents)
-            self.sandbox.settle(key)
-        return cents
-
-    def happen(self, event: dict[str, Any]) -> None:
+    def happen(self, event: Event) -> None:
         """Emit an event, as two captures if these are planned."""
         key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
         if event["resource"] == "transaction":
-            self._latest[key] = event
+            self.latest[key] = event
         first = self.captures.pop(key, 0) if event["action"] == "completed" else 0
         if 0 < first < cents:
-            super().happen(_changed(event, "capture 1", amount=first))
-            event = _changed(event, "capture 2", amount=cents - first)
+            super().happen(_changed(event, "capture 1", "completed", amount=first))
+            event = _changed(event, "capture 2", "completed", amount=cents - first)
         super().happen(event)
-
-    def increase(self, key: str, held: int, to: int) -> int:
-        """Emit an event that increases a hold; return the hold that can be settled."""
-        self.collect()
-        event = _changed(self._latest[key], "increment", "updated", amount=to, authorizationUpdateAmount=to - held)
-        self.add_line("traffic", f"increment of {self.names[key]} to {to} cents")
-        self.happen(event)
-        return to
-
-    def clear(self, key: str) -> None:
-        """Emit an event that clears a reversed transaction with 0 cents."""
-        self.collect()
-        if self._latest[key]["action"] != "completed":
-            self.happen(_changed(self._latest[key], "clearing", "completed", amount=0, status="completed"))
-
-    def refund_alone(self, key: str, cents: int) -> None:
-        """Emit an event that refunds a purchase unknown to the service."""
-        self.collect()
-        event = _changed(self._latest[key], "refund alone", "completed", amount=-cents, status="completed")
-        event["body"]["id"] = made_up(f"{key} refund alone", 3)
-        self.names[event["body"]["id"]] = f"refund without a purchase, like {self.names[key]}"
-        self.add_line("traffic", f"refund of {cents} cents without a purchase")
-        self.happen(event)
-
-    def other_events(self, card: str, of_users: bool) -> None:
-        """Emit events that are not about money: lock and unlock the card, or change the status of users."""
-        if not of_users:
-            self.sandbox.cards.lock(card)
-            self.sandbox.cards.unlock(card)
-        for user in self._users[:1] if of_users else ():
-            self.sandbox.review(user, "needsInformation")
-            self.sandbox.review(user, "approved")
 
     def run(self) -> "Universe":
         """Run the universe to its end, and check the built-in invariants."""
         if self.decisions.choose("machine at the end of a month", 2, 0.05):
             self.begin_later(_MONTH)
         self._boot()
-        process = self._process
-        if process is not None and not process.dead and self._books_at_start(process):
+        if not self._process.dead and self._books_at_start(self._process):
             self._break(
                 "nothing outlives a universe", "the books were not empty at the start: module-level state, a file"
             )
@@ -176,10 +138,9 @@ class Universe(Deliveries):
     def _next(self) -> None:
         """Run one ready callback of the application, or the next planned action."""
         process = self._process
-        assert process is not None
         if not process.dead:
             try:
-                stepped = process.loop.step(self._before)
+                stepped = process.loop.step()
             except ProcessKilled:
                 stepped = True
             self._bury(process)
@@ -199,7 +160,7 @@ class Universe(Deliveries):
         else:
             self.move(due)
 
-    def _books_at_start(self, process: Process) -> Mapping[str, Any]:
+    def _books_at_start(self, process: Process) -> Books:
         """Return the books before the universe's first event, unless reading the books is asynchronous."""
         if inspect.iscoroutinefunction(process.application.books):
             return {}
@@ -212,7 +173,7 @@ class Universe(Deliveries):
         if not self._over:
             self._at(self.now + _MINUTE, self._end)
 
-    def _read_books(self, process: Process, name: str) -> Mapping[str, Any]:
+    def _read_books(self, process: Process, name: str) -> Books:
         """Return the books or holds of the application. Transactions of 0 cents are left out."""
         books = self._guard(process, name, getattr(process.application, name))
         if inspect.iscoroutine(books):
@@ -243,18 +204,21 @@ class Universe(Deliveries):
 
     def close(self) -> None:
         """End the application's process."""
-        process = self._process
-        if process is not None and not process.dead:
-            process.dead = True
-            process.end()
+        if not self._process.dead:
+            self._process.dead = True
+            self._process.end()
 
 
-def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
+def unequal(ours: Books, service: Books) -> Iterator[tuple[str, Any, int]]:
     """Yield each transaction whose cents differ, with the application's and the service's cents."""
     for name in sorted({*ours, *service}):
         booked, posted = ours.get(name, 0), service.get(name, 0)
         if booked != posted:
             yield name, booked, posted
+
+
+_PARTS = {"reversed": (1,), "expired": (1,), "cleared with 0": (1,), "reduced": (2,), "reduced twice": (4, 2)}
+"""Parts of the hold that a reversal releases, by fate: all of it, a half or a quarter."""
 
 
 class _Purchase:
@@ -263,71 +227,82 @@ class _Purchase:
     def __init__(self, universe: Universe, name: str) -> None:
         self.universe, self.name, self.key = universe, name, ""
         self.settled = 0
-        self.cents = _AMOUNTS[self.choose("amount", len(_AMOUNTS), 0.9)]
-        self.fate = _FATES[self.choose("fate", len(_FATES), 0.45)]
-        self.refunds = ((), (1,), (2,), (1, 2))[self.choose("refunds", 4, 0.5)]
-        self.gaps = [_GAPS[self.choose(f"gap {i}", len(_GAPS), 0.3)] for i in range(3)]
-        cards = universe.active_cards
-        self.card = cards[self.choose("card", len(cards), 0.5) if len(cards) > 1 else 0]
-        self.merchant = _MERCHANTS[self.choose("merchant", len(_MERCHANTS), 0.25)]
+        self.cents = self.choose("amount", _AMOUNTS, 0.9)
+        self.fate = self.choose("fate", _FATES, 0.45)
+        self.refunds = self.choose("refunds", ((), (1,), (2,), (1, 2)), 0.5)
+        self.gaps = [self.choose(f"gap {i}", _GAPS, 0.3) for i in range(3)]
+        self.card = self.choose("card", universe.guide["cards"]["active"], 0.5)
+        self.merchant = self.choose("merchant", _MERCHANTS, 0.25)
 
-    def choose(self, what: str, options: int, probability: float) -> int:
-        return self.universe.decisions.choose(f"traffic {self.name} {what}", options, probability)
+    def choose(self, what: str, options: Sequence[Any], probability: float) -> Any:
+        """Return an option, which is usually the first."""
+        decisions = self.universe.decisions
+        return options[decisions.choose(f"traffic {self.name} {what}", len(options), probability)]
 
     def add_line(self, text: str) -> None:
         self.universe.add_line("traffic", f"{text} of purchase {self.name}")
 
+    def emit(self, why: str, action: str, **spend: Any) -> None:
+        """Emit an event like the purchase's last one, with other members, as a service does without a call."""
+        self.universe.happen(_changed(self.universe.latest[self.key], why, action, **spend))
+
     def authorize(self) -> None:
-        universe = self.universe
-        answer = universe.simulate(
-            authorize,
-            card_id=self.card,
-            amount=self.cents,
-            currency="USD",
-            merchant_name=self.merchant,
-            merchant_category_code="5411",
-            decline_reason=DeclineReason.CVV_MISMATCH if self.fate == "declined" else None,
-        )
+        universe, declined = self.universe, DeclineReason.CVV_MISMATCH if self.fate == "declined" else None
+        members = {"card_id": self.card, "amount": self.cents, "currency": "USD", "merchant_name": self.merchant}
+        answer = universe.simulate(authorize, **members, merchant_category_code="5411", decline_reason=declined)
         self.key = str(answer.transaction_id)
         universe.names[self.key] = f"purchase {self.name}"
-        universe.add_line(
-            "traffic", f"purchase {self.name} of {self.cents} cents: {answer.status} ({short(answer.transaction_id)})"
-        )
+        universe.add_line("traffic", f"purchase {self.name} of {self.cents} cents: {answer.status} ({short(self.key)})")
         if answer.status == "authorized" and self.fate != "left open":
             universe.after(_EXPIRY if self.fate == "expired" else self.gaps[0], self.complete)
-        if other := self.choose("other events", 3, 0.1):
-            universe.other_events(self.card, other == 2)
+        self.choose("other events", (lambda: None, self.lock, self.review), 0.1)()
+
+    def lock(self) -> None:
+        """Lock and unlock the card, which emits events that are not about money."""
+        self.universe.sandbox.cards.lock(self.card)
+        self.universe.sandbox.cards.unlock(self.card)
+
+    def review(self) -> None:
+        """Change the status of a user twice, which emits events that are not about money."""
+        for user in self.universe.guide["users"].get("approved", ())[:1]:
+            self.universe.sandbox.review(user, "needsInformation")
+            self.universe.sandbox.review(user, "approved")
 
     def complete(self) -> None:
         """Reverse the purchase, settle it, or both, and plan its refunds."""
-        held = self.cents
-        if self.fate in ("reversed", "expired", "cleared with 0"):
-            self.reverse(0)
-            if self.fate == "cleared with 0":
-                self.universe.clear(self.key)
-            return
-        if self.fate in ("reduced", "reduced twice"):
-            for part in ((2,), (4, 2))[self.fate == "reduced twice"]:
-                held -= held // part
-                self.reverse(held)
+        universe, held = self.universe, self.cents
+        for part in _PARTS.get(self.fate, ()):
+            held -= held // part
+            universe.simulate(reverse, transaction_id=self.key, new_amount=held or FULL)
+            self.add_line(f"reversal to {held} cents")
+        universe.collect()
+        if self.fate == "cleared with 0" and universe.latest[self.key]["action"] != "completed":
+            self.emit("clearing", "completed", amount=0, status="completed")
         if self.fate == "increased":
-            held = self.universe.increase(self.key, held, held + held // 2)
-            if self.choose("stays open", 2, 0.5):
+            held += held // 2
+            self.add_line(f"increment to {held} cents")
+            self.emit("increment", "updated", amount=held, authorizationUpdateAmount=held - self.cents)
+            if self.choose("stays open", (False, True), 0.5):
                 return
-        settled = {"settled below": held - held // 5, "settled above": held + held // 5}.get(self.fate, held)
-        if self.fate == "captured twice":
-            self.universe.captures[self.key] = held // 2
-        self.settled = self.universe.settle(self.key, max(settled, 1))
-        self.add_line(f"settlement of {self.settled} cents")
-        for i in self.refunds:
-            self.universe.after(self.gaps[1] + i * self.gaps[2], partial(self.refund, i))
-        if self.choose("refund of another", 3, 0.1):
-            self.universe.after(self.gaps[1], lambda: self.universe.refund_alone(self.key, max(self.cents // 3, 1)))
+        if held:
+            self.settle(held + {"settled below": -1, "settled above": 1}.get(self.fate, 0) * (held // 5), held)
 
-    def reverse(self, left: int) -> None:
-        if left or self.fate != "reduced":
-            self.universe.simulate(reverse, transaction_id=self.key, new_amount=left or FULL)
-            self.add_line(f"reversal to {left} cents")
+    def settle(self, cents: int, held: int) -> None:
+        """Settle the purchase, above its hold only if the sandbox accepts that, and plan its refunds."""
+        universe = self.universe
+        if self.fate == "captured twice":
+            universe.captures[self.key] = held // 2
+        try:
+            universe.sandbox.settle(self.key, amount=cents)
+        except ApiError:
+            cents = universe.held.get(self.key, cents)
+            universe.sandbox.settle(self.key)
+        self.settled = cents
+        self.add_line(f"settlement of {cents} cents")
+        for i in self.refunds:
+            universe.after(self.gaps[1] + i * self.gaps[2], partial(self.refund, i))
+        if self.choose("refund of another", (False, True, True), 0.1):
+            universe.after(self.gaps[1], self.refund_alone)
 
     def refund(self, i: int) -> None:
         universe, part = self.universe, max(self.settled // 5, 1)
@@ -337,11 +312,18 @@ class _Purchase:
         universe.collect()
         universe.cause = ""
 
+    def refund_alone(self) -> None:
+        """Emit an event that refunds a purchase unknown to the service."""
+        universe, cents, key = self.universe, max(self.cents // 3, 1), made_up(f"{self.key} refund alone", 3)
+        universe.names[key] = f"refund without a purchase, like {universe.names[self.key]}"
+        universe.add_line("traffic", f"refund of {cents} cents without a purchase")
+        self.emit("refund alone", "completed", key=key, amount=-cents, status="completed")
 
-def _changed(event: dict[str, Any], why: str, action: str = "", **spend: object) -> dict[str, Any]:
-    """Return a copy of an event with a different id and changed spend members."""
-    body = {**event["body"], "spend": {**event["body"]["spend"], **spend}}
-    return {**event, "id": made_up(event["id"] + why, 4), "action": action or event["action"], "body": body}
+
+def _changed(event: Event, why: str, action: str, key: str = "", **spend: object) -> Event:
+    """Return a copy of an event with a different id, changed spend members, and another transaction if it is passed."""
+    body = {**event["body"], "id": key or event["body"]["id"], "spend": {**event["body"]["spend"], **spend}}
+    return {**event, "id": made_up(event["id"] + why, 4), "action": action, "body": body}
 
 
 def _purchases(universe: Universe) -> None:

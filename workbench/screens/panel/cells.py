@@ -20,6 +20,10 @@ from workbench.service.rendering.text import sentence
 
 MOST = 200_000
 """Rows that a page holds; a longer list is shown in parts of this size, by time."""
+Facts = dict[str, Any]
+"""Values of a row or a record, by column or member."""
+Message = dict[str, Any]
+"""What the page and the kernel send each other: JSON values by name."""
 
 
 @attrs.frozen
@@ -105,9 +109,8 @@ class Rows:
         """Return whether the rows of an earlier read have their places. If so, log the changed and new rows."""
         if self is former:
             return True
-        if self.columns != former.columns or self.ids[: len(former.ids)] != former.ids:
-            return False
-        if not former.names.items() <= self.names.items():
+        is_longer = self.columns == former.columns and self.ids[: len(former.ids)] == former.ids
+        if not is_longer or not former.names.items() <= self.names.items():
             return False
         self.log = former.log
         rows = zip_longest(zip(*former.cells, strict=True), zip(*self.cells, strict=True))
@@ -140,7 +143,7 @@ class Rows:
         names = [column.name for column in self.columns]
         return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
 
-    def facts(self, number: int) -> dict[str, Any]:
+    def facts(self, number: int) -> Facts:
         """Return the id of a row, and its values by column name."""
         named = zip(self.columns, self.cells, strict=True)
         return {"id": self.ids[number], **{column.name: cells[number] for column, cells in named}}
@@ -150,7 +153,7 @@ class Rows:
         return self.things(self.ids[number]) if callable(self.things) else self.things[number]
 
 
-Found = tuple[str, Mapping[str, Any], Any]
+Found = tuple[str, Facts, Any]
 """An id, values by column, and the record that a row opens."""
 
 
@@ -169,7 +172,7 @@ def rows_of(
     """
     found, called = list(entries), names or {}
 
-    def cell(column: Column, key: str, facts: Mapping[str, Any]) -> Any:
+    def cell(column: Column, key: str, facts: Facts) -> Any:
         value = facts.get(column.name)
         if column.path == "label":
             return called.get(key, value)
@@ -193,11 +196,16 @@ def _is_period(times: Any) -> bool:
     return times.dt.tz is None and bool((days == days.dt.normalize()).all())
 
 
-def rows_of_frame(frame: Any) -> Rows:
-    """Return a frame as rows, with cents as money, and with typed times, numbers and statuses."""
+def rows_of_frame(frame: Any, declared: str = "") -> Rows:
+    """Return a frame as rows, with cents as money, and with typed times, numbers and statuses.
+
+    Args:
+        declared: Columns with another kind, as for `columns_of`.
+    """
     from workbench.analysis.tables.to_file import notes_of
 
     columns, cells = [], []
+    known = {column.name: column for column in columns_of(declared)}
     for name, column in frame.items():
         name, dtype, values = str(name), str(column.dtype).lower(), column
         kind = "id" if name.endswith("_id") or name == "id" else "text"
@@ -209,7 +217,7 @@ def rows_of_frame(frame: Any) -> Rows:
             kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
         if name in ("status", "outcome"):
             kind = "status"
-        columns.append(Column(name, kind))
+        columns.append(known.get(name, Column(name, kind)))
         cells.append([None if no else value for value, no in zip(values.tolist(), column.isna(), strict=True)])
     return Rows(
         columns=tuple(columns),

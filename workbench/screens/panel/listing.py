@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
-from workbench.screens.panel.cells import MOST, Column, Rows, uncollected
+from workbench.screens.panel.cells import MOST, Column, Facts, Message, Rows, uncollected
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
@@ -79,7 +79,7 @@ class Listing:
         numbers = self.data.order if numbers is None else numbers
         if self.data.frame is not None:
             return self.data.frame.iloc[numbers]
-        columns: dict[str, Any] = {}
+        columns: Facts = {}
         for column, cells in zip(self.data.columns, self.data.cells, strict=True):
             values: Any = [cells[number] for number in numbers]
             if column.kind in _TIMES:
@@ -87,11 +87,11 @@ class Listing:
             columns[column.name] = values
         return pd.DataFrame(columns)
 
-    def columns(self, part: int = 0, limit: int = MOST) -> dict[str, Any]:
+    def columns(self, part: int = 0, limit: int = MOST) -> Message:
         """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
         return packed(self.name, self.data, part, limit) | {"mark": self.mark}
 
-    def rows_since(self, mark: Any) -> dict[str, Any]:
+    def rows_since(self, mark: Any) -> Message:
         """Return the rows that changed or were added since a page received its rows, or all rows if rows moved.
 
         In the changes, `at` lists the positions of `rows`. New rows have the last positions.
@@ -119,7 +119,7 @@ class Listing:
         return [places[number] for number in map(int, numbers) if 0 <= number < count]
 
 
-def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
+def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> Message:
     """Return rows as dictionary-encoded columns: a column's distinct values, and each row's index into them.
 
     A column of mostly distinct values is not encoded, and has one value for each row.
@@ -151,7 +151,7 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
     }
 
 
-def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> dict[str, Any]:
+def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> Message:
     """Return a column for a page: its distinct values, how statuses and ids appear, and each row's index or value.
 
     Args:

@@ -11,7 +11,7 @@ import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed, visible
 from workbench.client.session import sandbox_of
-from workbench.screens.panel.cells import Rows, milliseconds
+from workbench.screens.panel.cells import Message, Rows, milliseconds
 from workbench.screens.panel.details import svg
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
@@ -252,7 +252,7 @@ def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
     return chosen
 
 
-def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
+def attention(lists: Callable[[str], Rows]) -> Iterator[Message]:
     """Yield the tasks for people, most urgent first. Each is a sentence, with the list and filter of its records."""
     health = lists("health")
     for what, count, fix in zip(*map(health.column, ("what", "count", "fix")), strict=True):
@@ -273,7 +273,7 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
             yield {"text": text, "note": "", "list": name, "filter": f"{column}={status}"}
 
 
-def charts(scope: Scope) -> Iterator[dict[str, Any]]:
+def charts(scope: Scope) -> Iterator[Message]:
     """Yield the charts below the tiles, each as an element with the list and filter to which it leads."""
     from workbench.analysis import charts as draw
     from workbench.analysis.reports.history import history
@@ -283,7 +283,7 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     shown, days = scope.shown, (scope.end - scope.start).days
     by = "day" if days <= 36 else "week" if days <= 191 else "month"
 
-    def chart(title: str, axes: Any, to: str, text: str = "") -> dict[str, Any]:
+    def chart(title: str, axes: Any, to: str, text: str = "") -> Message:
         return {"title": title, "list": to, "filter": text, "chart": svg(axes._repr_html_())}
 
     def top(title: str, count: int) -> str:
