@@ -70,11 +70,13 @@ def _check_names(names: Sequence[str]) -> None:
     if not names or len(names) > MAX_LEARNERS:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     for number, name in enumerate(names, 1):
-        problem = "it occurs twice; add an initial or a number to one of them" * (name in names[: number - 1])
-        if not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
+        if name in names[: number - 1]:
+            problem = "it occurs twice; add an initial or a number to one of them"
+        elif not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
             problem = f"1 to {MAX_NAME} printable characters"
-        if problem:
-            raise UsageError(f"learners: name {number}, {visible(name, 40)!r}: {problem}", of="class")
+        else:
+            continue
+        raise UsageError(f"learners: name {number}, {visible(name, 40)!r}: {problem}", of="class")
 
 
 class Results:

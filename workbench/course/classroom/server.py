@@ -97,9 +97,10 @@ class ClassServer(ClassState):
         def begin(url: str) -> Handler:
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
-            fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))[:FINGERPRINT_DIGITS]
+            fingerprint = pem = ""
+            if certfile is not None and (fingerprint := own_fingerprint(certfile)[:FINGERPRINT_DIGITS]):
+                pem = certfile.read_text(encoding="ascii")
             self.results.set("fingerprint", fingerprint)
-            pem = Path(certfile).read_text(encoding="ascii") if certfile is not None and fingerprint else ""
             self._setup_page = SetupPage(self._folder, url, pem, fingerprint)
             return self.handle
 
