@@ -45,18 +45,11 @@ class TaskShown(Display):
         self.task = task = reply["about"]
         self.facts = dict(reply.get("facts", {}))
         self.questions: Mapping[str, str] = task["questions"]
-        lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
-        lines += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
         notes = _notes(reply)
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
-        if task["kind"] == "quiz":
-            lines.append(f"Answer with {task['allowed']}.")
-            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
-        else:
-            lines += [f"Answer {name}: {that}." for name, that in self.questions.items()]
         if rows:
             notes = (f'In code: facts = wb.course.task("{task["name"]}").facts', *notes)
-        super().__init__(Sheet(title=task["heading"], words=tuple(lines), rows=rows, notes=notes))
+        super().__init__(Sheet(title=task["heading"], words=tuple(task["lines"]), rows=rows, notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.analysis.reports.facts import TIME, mask, whole
+from workbench.analysis.reports.facts import NUMBER, TIME, mask, whole
 from workbench.analysis.reports.sources import cents_of
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.read_table import read_table
@@ -101,13 +101,13 @@ def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
     table = history._folded
     settled_above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True))
     refunded_above = mask((table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0))
-    above = [moved["transaction_id"].isin(table["transaction_id"][rows]) for rows in (settled_above, refunded_above)]
+    above = [moved[NUMBER].isin(table[NUMBER][rows]) for rows in (settled_above, refunded_above)]
     side = pd.DataFrame(
         {
             "key": moved["transaction_id"],
             "cents": moved["net_cents"].fillna(0).astype("int64"),
             "at": moved["at"],
-            "currency": moved["currency"],
+            "currency": moved["currency"].astype(TEXT),
             "inside": moved.index.isin(inside.index),
             "above": above[0].where(mask(moved["net_cents"] > 0), above[1]),
         }

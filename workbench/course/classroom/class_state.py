@@ -136,10 +136,8 @@ class ClassState:
         for rule in self.results.get("rules", []) if is_new else ():
             perform(sandbox, "add_fault", rule)
         relay = None if self._local else sandboxes.relay.post
-        parts = filter(None, (place, "production" * (environment == "production")))
-        return internals(sandbox).http_app(
-            "/".join((self.url, sandboxes.learner.code, *parts)), self._local, relay=relay
-        )
+        parts = (self.url, sandboxes.learner.code, place, "production" if environment == "production" else "")
+        return internals(sandbox).http_app("/".join(filter(None, parts)), self._local, relay=relay)
 
     def wrong_codes(self) -> Counter[str]:
         """Return the counters of wrong codes in this minute, by address. Callers count in them."""
@@ -222,7 +220,7 @@ class ClassState:
             case "enroll":
                 learner = self.results.enroll_late(name)
                 self._read_learners()
-                return {learner.name: self.results.link(learner, self.url)}
+                return {learner.name: self.results.link(learner)}
             case _:
                 self._paused = action == "pause"
                 self.results.set("paused", self._paused)

@@ -97,9 +97,10 @@ class ClassServer(ClassState):
         def begin(url: str) -> Handler:
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
-            fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))[:FINGERPRINT_DIGITS]
+            fingerprint = pem = ""
+            if certfile is not None and (fingerprint := own_fingerprint(certfile)[:FINGERPRINT_DIGITS]):
+                pem = certfile.read_text(encoding="ascii")
             self.results.set("fingerprint", fingerprint)
-            pem = Path(certfile).read_text(encoding="ascii") if certfile is not None and fingerprint else ""
             self._setup_page = SetupPage(self._folder, url, pem, fingerprint)
             return self.handle
 
@@ -178,7 +179,7 @@ class ClassServer(ClassState):
         """Return a learner's status, or perform an entry."""
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
-            results = {task: attrs.asdict(result) for task, result in self.results.progress()[name].items()}
+            results = self.results.all(f"result\n{name}\n")
             return _answer({"learner": name, "notes": self.results.notes(name), "results": results})
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(
