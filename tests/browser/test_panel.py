@@ -569,7 +569,7 @@ UNCUT = """() => { const edge = (which) => document.querySelector('.wbp ' + whic
 def test_parts_of_a_long_list_are_reached_by_the_keyboard(desk: Desk) -> None:
     """Older and Newer keep the focus; at the oldest part, which has no Older, the rows have it. A slash waits for rows."""
     page = desk.page
-    fewer = "from workbench.screens.panel import listing\nlisting.packed.__defaults__ = (0, {})"
+    fewer = "from workbench.screens.panel import listing\nlisting.Listing.columns.__defaults__ = (0, {})"
     panel = panel_on(desk, fewer.format(40_000), MANY)
     press_to(page, panel.get_by_role("button", name="Transactions", exact=True))
     page.keyboard.press("Enter")
