@@ -7,7 +7,7 @@ shows is a fault of the sandbox. A difference that the service shows is a change
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,7 +35,7 @@ from workbench.service.rendering.text import Grid
 from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, resource_of
 from workbench.testing.learning import Replay, sample_of
-from workbench.testing.recorded import MALFORMED, Exchange, Paths, Reading, given_files, read_traffic
+from workbench.testing.recorded import MALFORMED, Exchange, Paths, Reading, Texts, given_files, read_traffic
 from workbench.testing.recording import exchange_of
 from workbench.testing.shapes import TOKEN, Shapes
 
@@ -109,7 +109,7 @@ class Corpus:
         self,
         paths: Paths,
         *,
-        names: Mapping[str, str] | None = None,
+        names: Texts | None = None,
     ) -> Reading:
         """Add traffic, with each value replaced by a value of the same shape. Return counts of read and skipped items.
 
@@ -236,7 +236,7 @@ class _Again:
         sample: The recorded traffic.
     """
 
-    def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
+    def __init__(self, api: Any, ids: Texts, sample: Sample) -> None:
         self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(x.key for x in sample.calls).most_common(1) or [("", 0)]

@@ -4,7 +4,7 @@ Events without a cause become changes from outside.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -22,7 +22,7 @@ from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.adoption import Adoption, snaked
 from workbench.testing.facts import seconds_of
-from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item
+from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item, Members, Texts
 from workbench.testing.twin import Change, Run, Step, Twin, outside
 
 MAX_KEPT = 20_000  # maximum number of calls and events to replay
@@ -35,7 +35,7 @@ _NEW = {
 
 
 @cache
-def assumed_names(cls: type[Any]) -> Mapping[str, str]:
+def assumed_names(cls: type[Any]) -> Texts:
     """Return the assumptions about a record's member names, by wire name."""
     of = f"{walk.snake(cls.__name__)}."
     return {member.wire: of + member.name for member in walk.members(cls) if member.about.assumed}
@@ -204,7 +204,7 @@ class Following:
 
         return run
 
-    def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
+    def _expected(self, x: Exchange, resource: str) -> list[Members] | None:
         """Return the events that a call may have caused, oldest first; None if unknown."""
         queue = self._queues.get(resource) if resource else None
         if queue is None:

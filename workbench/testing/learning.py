@@ -27,7 +27,7 @@ from workbench.testing.facts import is_word
 from workbench.testing.following import QUERY_NAMES, Following, Sample, assumed_names
 from workbench.testing.proposals import PARTS, alternatives, proposed
 from workbench.testing.reads import send_reads
-from workbench.testing.recorded import Item, Paths, Reading, given_files, read_traffic
+from workbench.testing.recorded import Item, Paths, Reading, Texts, given_files, read_traffic
 from workbench.testing.recording import exchanges
 from workbench.testing.twin import Attempt, Change, Step, Twin
 
@@ -315,7 +315,7 @@ def _is_better(tried: Attempt, current: Attempt) -> bool:
 def learn(
     paths: Paths | Client,
     *,
-    names: Mapping[str, str] | None = None,
+    names: Texts | None = None,
     user_id: str | None = None,
 ) -> Learned:
     """Read recorded traffic, and return the behavior under which a replay of the traffic has no differences.

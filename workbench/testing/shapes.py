@@ -21,7 +21,7 @@ from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
 from workbench.testing.facts import MOMENT, VERSION, declared, numbers, words
-from workbench.testing.recorded import SERVED, Delivery, Exchange, Item
+from workbench.testing.recorded import SERVED, Delivery, Exchange, Item, Texts
 
 TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -99,7 +99,7 @@ class Shapes:
             return self.text(raw[:10_000].decode("utf-8", "replace"))
         return self.value(value)
 
-    def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def headers(self, headers: Texts) -> dict[str, str]:
         """Return the headers that a replay needs."""
         kept = {name: value for name, value in headers.items() if name in _HEADERS and _OPEN_HEADER.fullmatch(value)}
         return kept | {name: self.text(value) for name, value in headers.items() if name in _SECRET_HEADERS}
