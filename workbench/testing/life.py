@@ -26,7 +26,7 @@ from workbench.sandbox.internals import internals
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.machine import ZONES, MachineClock
-from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled
+from workbench.testing.process import Action, Connected, ConnectedAsync, Database, Process, ProcessKilled
 
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
 """Maximum number of faults in one universe, by the first word of the decision."""
@@ -115,7 +115,7 @@ class Life:
         self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application has made
         self.calm = False  # whether no more faults occur
         self._factory = application
-        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._agenda: list[tuple[float, int, Action]] = []
         self._count = itertools.count()
         self._ordinals: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
@@ -198,7 +198,7 @@ class Life:
             self._kill(process, name)
             raise ProcessKilled
 
-    def commit(self, process: Process, run: Callable[[], Any]) -> None:
+    def commit(self, process: Process, run: Action) -> None:
         """Commit, with a possible crash before and after."""
         self.point(process, "before a commit")
         run()
@@ -258,7 +258,7 @@ class Life:
         self._process.check()
         return self._process
 
-    def _at(self, when: float, action: Callable[[], object]) -> None:
+    def _at(self, when: float, action: Action) -> None:
         heapq.heappush(self._agenda, (when, next(self._count), action))
 
     def _numbered(self, name: str) -> str:
@@ -299,7 +299,7 @@ class Life:
         if not self._fresh:
             return self._factory
         for name in [*sys.modules]:
-            if any(name == fresh or name.startswith(f"{fresh}.") for fresh in self._fresh):
+            if f"{name}.".startswith(tuple(f"{fresh}." for fresh in self._fresh)):
                 del sys.modules[name]
         module = importlib.import_module(self._factory.__module__)
         loaded: Callable[[Any], Any] = attrgetter(self._factory.__qualname__)(module)
@@ -326,7 +326,7 @@ class Life:
             self._ticks += 1
             self._at(self.now + _TICK, again)
 
-    def _guard(self, process: Process, label: str, run: Callable[[], Any]) -> Any:
+    def _guard(self, process: Process, label: str, run: Action) -> Any:
         """Run the application's code outside a task. Return None if the process is killed meanwhile.
 
         A failing job or request is recorded in the story, like a failing task.

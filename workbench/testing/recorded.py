@@ -416,9 +416,7 @@ def http_time(text: str) -> float | None:
 
 def _lines(file: BinaryIO, name: str, reading: Reading) -> Values:
     """Yield the values of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
-    number = 0
-    while line := file.readline(MAX_ENTRY + 1):
-        number += 1
+    for number, line in enumerate(iter(lambda: file.readline(MAX_ENTRY + 1), b""), 1):
         place = f"{name}:{number}"
         if len(line) > MAX_ENTRY:
             reading.skip(f"a line is longer than {MAX_ENTRY:,} bytes", place)

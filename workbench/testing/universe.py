@@ -18,7 +18,7 @@ from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.deliveries import Deliveries, Event, made_up
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
-from workbench.testing.process import Process, ProcessKilled
+from workbench.testing.process import Action, Process, ProcessKilled
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
@@ -71,7 +71,7 @@ class Universe(Deliveries):
         self.latest: dict[str, Event] = {}  # last event, by transaction
         self.captures: dict[str, int] = {}  # cents of the first of two captures, by transaction
 
-    def after(self, seconds: float, action: Callable[[], object]) -> None:
+    def after(self, seconds: float, action: Action) -> None:
         """Schedule an action as part of the traffic."""
 
         def act() -> None:
