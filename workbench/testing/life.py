@@ -175,11 +175,6 @@ class Life:
             self.sandbox.clock.advance(seconds=step / 1000)
         self.collect()
 
-    def is_due(self) -> bool:
-        """Return whether the sandbox has a scheduled change that is due."""
-        due: int = self._engine.store.get("meta", "next_due")
-        return due <= (self._epoch + self.now) * 1000
-
     def begin_later(self, seconds: float) -> None:
         """Start the universe at a later time."""
         self.sandbox.clock.advance(seconds=seconds)

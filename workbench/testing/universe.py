@@ -154,8 +154,7 @@ class Universe(Deliveries):
         if due is None or self._agenda[0][0] <= due:
             when, _, action = heapq.heappop(self._agenda)
             self.move(when)
-            if self.is_due():
-                self.sync()
+            self.sync()
             action()
         else:
             self.move(due)
