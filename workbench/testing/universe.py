@@ -15,7 +15,7 @@ from workbench.base.schema.rules import FULL
 from workbench.sandbox.cards import authorize, refund, reverse
 from workbench.service.interface.transactions import SimulatedTransaction
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.deliveries import Deliveries, Event, made_up
+from workbench.testing.deliveries import MADE_UP, Deliveries, Event
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Action, Process, ProcessKilled
@@ -313,7 +313,7 @@ class _Purchase:
 
     def refund_alone(self) -> None:
         """Emit an event that refunds a purchase unknown to the service."""
-        universe, cents, key = self.universe, max(self.cents // 3, 1), made_up(f"{self.key} refund alone", 3)
+        universe, cents, key = self.universe, max(self.cents // 3, 1), MADE_UP.uuid(f"{self.key} refund alone")
         universe.names[key] = f"refund without a purchase, like {universe.names[self.key]}"
         universe.add_line("traffic", f"refund of {cents} cents without a purchase")
         self.emit("refund alone", "completed", key=key, amount=-cents, status="completed")
@@ -322,7 +322,7 @@ class _Purchase:
 def _changed(event: Event, why: str, action: str, key: str = "", **spend: object) -> Event:
     """Return a copy of an event with a different id, changed spend members, and another transaction if it is passed."""
     body = {**event["body"], "id": key or event["body"]["id"], "spend": {**event["body"]["spend"], **spend}}
-    return {**event, "id": made_up(event["id"] + why, 4), "action": action, "body": body}
+    return {**event, "id": MADE_UP.uuid(event["id"] + why), "action": action, "body": body}
 
 
 def _purchases(universe: Universe) -> None:
