@@ -23,7 +23,7 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
 from workbench.testing.decisions import Breach, Decisions, Moment, Numbers
 from workbench.testing.http_application import HttpApplication, HttpUniverse
-from workbench.testing.machine import MachineClock
+from workbench.testing.machine import MachineClock, machine_clock
 from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
@@ -278,7 +278,7 @@ def explore(
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
     """
-    with nullcontext() if isinstance(application, HttpApplication) else MachineClock() as machine:
+    with nullcontext() if isinstance(application, HttpApplication) else machine_clock() as machine:
         sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         options = {"guide": sandbox.guide(), "scenario": scenario, "machine": machine, "fresh_modules": fresh_modules}
         explorer = _Explorer(application, invariants, sandbox, options)

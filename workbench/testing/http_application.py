@@ -5,7 +5,6 @@ command starts the process again. A repeated universe may therefore run differen
 tried.
 """
 
-import heapq
 import json
 import shlex
 import socket
@@ -327,7 +326,4 @@ class HttpUniverse(Universe):
             time.sleep(_POLL_INTERVAL)
             self.collect()
             while self._agenda:  # send the deliveries that the latest calls caused
-                when, _, action = heapq.heappop(self._agenda)
-                self.move(when)
-                self.sync()
-                action()
+                self._next()

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -28,6 +28,7 @@ from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.machine import ZONES, MachineClock
 from workbench.testing.process import Action, Connected, ConnectedAsync, Database, Process, ProcessKilled
 
+S = TypeVar("S", Connected, ConnectedAsync)
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
 """Maximum number of faults in one universe, by the first word of the decision."""
 _RESTART = 2.0
@@ -131,13 +132,11 @@ class Life:
 
     def connect_async(self, **options: object) -> AsyncSession:
         """Return an asynchronous session for the application. The arguments are those of a client."""
-        session: AsyncSession = self._connect(ConnectedAsync, options)
-        return session
+        return self._connect(ConnectedAsync, options)
 
     def connect(self, **options: object) -> Session:
         """Return a synchronous session for the application."""
-        session: Session = self._connect(Connected, options)
-        return session
+        return self._connect(Connected, options)
 
     def database(self, name: str = "application.db") -> sqlite3.Connection:
         """Open a SQLite database for the application. Only committed data survive a crash."""
@@ -174,12 +173,6 @@ class Life:
             self._moved += step
             self.sandbox.clock.advance(seconds=step / 1000)
         self.collect()
-
-    def begin_later(self, seconds: float) -> None:
-        """Start the universe at a later time."""
-        self.sandbox.clock.advance(seconds=seconds)
-        self._epoch += seconds
-        self.move(0.0)
 
     @property
     def wall(self) -> datetime:
@@ -235,8 +228,8 @@ class Life:
         outgoing.status = getattr(answer, "status", None)
         return answer
 
-    def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:
-        arguments = {
+    def _connect(self, cls: type[S], options: Mapping[str, Any]) -> S:
+        arguments: Any = {
             "sandbox": self.sandbox,
             "base_url": self.sandbox.base_url,
             "api_key": self.sandbox.full_key,

@@ -118,7 +118,9 @@ class Universe(Deliveries):
     def run(self) -> "Universe":
         """Run the universe to its end, and check the built-in invariants."""
         if self.decisions.choose("machine at the end of a month", 2, 0.05):
-            self.begin_later(_MONTH)
+            self.sandbox.clock.advance(seconds=_MONTH)
+            self._epoch += _MONTH
+            self.move(0.0)
         self._boot()
         if not self._process.dead and self._books_at_start(self._process):
             self._break(
