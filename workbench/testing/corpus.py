@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import attrs
 import orjson
@@ -134,16 +134,15 @@ class Corpus:
         if not (self.folder / _ABOUT).exists():
             files[self.folder / _ABOUT] = _HEAD.encode()
 
-        def write_key(file: BinaryIO) -> None:
-            ids = {new: old for old, new in shapes.ids.items()}
-            file.write(orjson.dumps({**private, "ids": {**private["ids"], **ids}}))
-
         key = self.folder / _KEY
         if not key.exists():  # without the key, nobody could resolve the ids of traffic that is written first
             self.folder.mkdir(parents=True, exist_ok=True)
             ignored = {self.folder / ".gitignore": f"{_KEY}\n".encode()}
             write_files({**ignored, key: orjson.dumps(private)}, private={key})
-        write_files({**files, key: write_key}, private={key})
+        files[key] = lambda file: file.write(
+            orjson.dumps({**private, "ids": {**private["ids"], **{new: old for old, new in shapes.ids.items()}}})
+        )
+        write_files(files, private={key})
         return reading
 
     def _private(self) -> dict[str, Any]:

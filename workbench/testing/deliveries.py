@@ -161,17 +161,24 @@ class Deliveries(Life):
         if process.dead:
             self.add_line("delivery", f"{delivery.text}{attempt}: the application is down")
             return
-        label, headers = f"delivery of {delivery.name}{attempt}", HeaderDict(delivery.headers)
-        receive = process.application.receive
+        label, receive = f"delivery of {delivery.name}{attempt}", process.application.receive
+        is_async = inspect.iscoroutinefunction(receive)
 
-        def ended(status: object) -> None:
+        async def received() -> None:
+            try:
+                status = receive(HeaderDict(delivery.headers), delivery.body)
+                status = await status if is_async else status
+            except NotSimulated:
+                raise
+            except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
+                status = f"500 ({type(error).__name__}: {error})"
             self._answered(process, delivery, status, attempt)
 
         self.add_line("delivery", f"{delivery.text}{attempt}")
-        if inspect.iscoroutinefunction(receive):
-            process.loop.start(_received(receive, headers, delivery.body, ended), label)
-        else:
-            self._guard(process, label, lambda: ended(_call(receive, headers, delivery.body)))
+        if is_async:
+            process.loop.start(received(), label)
+        else:  # the coroutine awaits nothing, so it runs to its end
+            self._guard(process, label, lambda: [*received().__await__()])
 
     def _answered(self, process: Process, delivery: Delivery, status: object, attempt: str) -> None:
         process.check()
@@ -210,22 +217,3 @@ def _delivery(name: str, text: str, event: Event, keys: Iterable[Key], kind: str
     body = _FORMS[form](event)
     signed = {name: sign(body, key) for name, key in zip((SIGNATURE, SECONDARY), keys, strict=False)}
     return Delivery(name, text, {"content-type": "application/json", **signed}, body, kind)
-
-
-async def _received(
-    receive: Callable[..., Any], headers: dict[str, str], body: bytes, ended: Callable[[Any], None]
-) -> None:
-    try:
-        status = await receive(headers, body)
-    except NotSimulated:
-        raise
-    except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
-        status = f"500 ({type(error).__name__}: {error})"
-    ended(status)
-
-
-def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> Any:
-    try:
-        return receive(headers, body)
-    except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
-        return f"500 ({type(error).__name__}: {error})"

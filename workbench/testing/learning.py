@@ -268,9 +268,8 @@ class Replay:
 
     def _finding(self, key: str) -> Finding:
         expected = self.base.get(key)
-        tally = self.tallies.get(key)
-        if tally is None and key in self.learned:
-            tally = self.learned_from[key]  # a setting that is applied no longer leads to a difference
+        # a setting that is applied no longer leads to a difference
+        tally = self.tallies.get(key, self.learned_from[key] if key in self.learned else None)
         if tally is None:
             place = self.undecided.get(key, "")
             return Finding(id=key, status="undecided" if place else "not seen", expected=expected, place=place)
