@@ -151,7 +151,7 @@ class Following:
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # this recorder left all headers out
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], "", headers, x.sent)
+        request = Request(x.method, PREFIX + x.path, "", headers, x.sent)
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         missing = self._missing(x, tenant)
         states: list[Change] = []
