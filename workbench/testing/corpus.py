@@ -65,7 +65,7 @@ class Difference:
     accepted: str = ""  # reason given in the exception that accepts it
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Checked(Shown):
     """Result of a check: the differences, the number of comparisons, and the items that were not compared."""
 

@@ -61,7 +61,7 @@ class Unlisted:
     place: str
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Learned(Shown):
     """Result of learning: a finding for each assumption, the unexplained observations, and the matching settings."""
 
