@@ -120,7 +120,7 @@ def test_currencies_are_never_added() -> None:
 
     for frame in made[:1] + made[2:-1]:
         assert {"usd", "eur", "jpy"} == set(frame["currency"]), frame.attrs["kind"]
-    assert "Left out, in JPY: 1 authorizations" in " ".join(made[-1].attrs["notes"])
+    assert "Left out, in JPY: 1 authorization" in " ".join(made[-1].attrs["notes"])
     assert wb.history(table).filter(currency="JPY").spend()["net_cents"].tolist() == [29_552]
     assert wb.history(table).filter(currency="eur").spend()["net_cents"].tolist() == [2_000]
     assert wb.history(table).approvals(freq=None)["authorizations"].tolist() == [3]
