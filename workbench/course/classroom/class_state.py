@@ -67,6 +67,11 @@ class ClassState:
         say: Function that shows a message to the trainer in the server's terminal.
     """
 
+    url = ""
+    _was_full = False
+    _local = True
+    _minute_ends = 0.0
+
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
         if folder is None:
             folder = Path(mkdtemp(prefix="workbench-class-"))
@@ -77,16 +82,12 @@ class ClassState:
         self.results = Results(folder / "class.db")
         self.results.enroll(names)
         self.trainer_key: str = self.results.get("trainer_key")
-        self.url = ""
         self.say: Callable[[str], object] = lambda text: None
-        self._was_full = False
-        self._local = True
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._by_name: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
         self._read_learners()
         self._wrong_codes: Counter[str] = Counter()  # number in the current minute, by address
-        self._minute_ends = 0.0
         self._paused = bool(self.results.get("paused", False))
 
     def close(self) -> None:

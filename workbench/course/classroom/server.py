@@ -42,7 +42,7 @@ from workbench.course.classroom.pages import STYLESHEET, SetupPage, read, respon
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS
-from workbench.sandbox.relay import RELAY_PATH
+from workbench.sandbox.relay import MAX_URLS, RELAY_PATH, DeliveryRelay
 from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 
 MAX_BODY = 2**18  # maximum bytes of a request body
@@ -63,10 +63,8 @@ class ClassServer(ClassState):
         folder: Folder for all state. A restarted server continues with this folder. The default is a temporary folder.
     """
 
-    def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
-        super().__init__(names, folder)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._setup_page = SetupPage(self._folder, "", "", "")
+    _loop: asyncio.AbstractEventLoop | None = None
+    _setup_page: SetupPage | None = None
 
     @contextmanager
     def serve(
@@ -159,7 +157,7 @@ class ClassServer(ClassState):
             if refusal := self._refuse_post(request):
                 return refusal
             if path == RELAY_PATH:
-                return await sandboxes.relayed(request)
+                return await _relayed(sandboxes.relay, request)
             return await asyncio.to_thread(self._class, sandboxes, place, request)
         if writes and self._paused:
             return refused(403, "The class is paused by your trainer")
@@ -209,7 +207,8 @@ class ClassServer(ClassState):
     def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
             return refused(405, "Installation files accept only GET")
-        return self._setup_page.answer(name, link) or refused(404, "Not Found")
+        page = self._setup_page.answer(name, link) if self._setup_page else None
+        return page or refused(404, "Not Found")
 
     # the board
 
@@ -245,6 +244,17 @@ def _only_reads(path: str) -> bool:
     """Return whether a path, without the name of its sandbox, is a read-only control or fetches deliveries."""
     name = path.removeprefix(CONTROL_PATH)
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
+
+
+async def _relayed(relay: DeliveryRelay, request: Request) -> Response:
+    """Accept responses from the learner's receivers, and return deliveries for the receivers."""
+    try:
+        content = strict_json.loads(request.body)
+        relay.answer(content["results"])
+        urls = [str(url) for url in content["urls"]][:MAX_URLS]
+        return _answer({"deliveries": await relay.fetch(urls, wait=content["wait"] is True)})
+    except _UNREADABLE:
+        return refused(400, "the deliveries cannot be read")
 
 
 def _performed(act: Callable[[Any], Facts], request: Request) -> Response:

@@ -7,7 +7,7 @@ import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
 from itertools import zip_longest
 from typing import Any
@@ -20,6 +20,7 @@ from workbench.service.rendering.text import sentence
 
 MOST = 200_000
 """Rows that a page holds; a longer list is shown in parts of this size, by time."""
+_EPOCH = datetime.fromtimestamp(0, UTC)
 Facts = dict[str, Any]
 """Values of a row or a record, by column or member."""
 Message = dict[str, Any]
@@ -45,18 +46,13 @@ class Column:
 @cache
 def columns_of(text: str) -> tuple[Column, ...]:
     """Return columns. Each is `name`, `name:kind` or `name:id>list`, followed by `=path` if the path is another one."""
-    columns = []
-    for part in text.split():
-        name, _, path = part.partition("=")
-        name, _, kind = name.partition(":")
-        kind, _, to = kind.partition(">")
-        columns.append(Column(name, kind or "text", to or None, path or name))
-    return tuple(columns)
+    found = re.findall(r"(\w+)(?::(\w+))?(?:>(\w+))?(?:=(\S+))?", text)
+    return tuple(Column(name, kind or "text", to or None, path or name) for name, kind, to, path in found)
 
 
 def milliseconds(at: datetime) -> int:
     """Return a time in milliseconds since 1970. A time without a time zone is in UTC."""
-    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
 
 
 @contextmanager
@@ -213,8 +209,10 @@ def rows_of_frame(frame: Any, declared: str = "") -> Rows:
             values = column.dt.strftime("%Y-%m-%d")
         elif column.dtype.kind == "M":
             kind, values = "time", column.to_numpy("datetime64[ms]").astype("int64")
+        elif dtype.startswith(("int", "uint")) and name.endswith("_cents"):
+            kind = "money"
         elif dtype.startswith(("int", "uint", "float", "double", "decimal")):
-            kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
+            kind = "number"
         if name in ("status", "outcome"):
             kind = "status"
         columns.append(known.get(name, Column(name, kind)))
@@ -223,7 +221,7 @@ def rows_of_frame(frame: Any, declared: str = "") -> Rows:
         columns=tuple(columns),
         cells=tuple(cells),
         things=(None,) * len(frame),
-        ids=tuple(str(number) for number in range(1, len(frame) + 1)),
+        ids=[*map(str, range(1, len(frame) + 1))],
         frame=frame,
         notes=tuple(notes_of(frame)),
     )

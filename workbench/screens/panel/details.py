@@ -123,19 +123,18 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
         yield {"at": things.iso(at), "title": visible(title, 120), "amount": amount}
 
 
-_STATES: Mapping[str, tuple[Kind, str]] = {
-    "transactions": ("transaction", "status"), "disputes": ("dispute", "status"), "cards": ("card", "status"),
-    "users": ("application", "application_status"), "companies": ("application", "application_status"),
+_STATES: Mapping[str, Kind] = {
+    "transactions": "transaction", "disputes": "dispute", "cards": "card", "users": "application",
+    "companies": "application",
 }  # fmt: skip
-"""State diagram of each list's records, and the column of their current state."""
+"""State diagram of each list's records."""
 
 
 def states(name: str, facts: Facts) -> list[Any] | None:
     """Return the state diagram of a record, which the page draws; None if the record has no states."""
     if name not in _STATES:
         return None
-    kind, column = _STATES[name]
-    return svg(state_diagram(kind, facts.get(column)))
+    return svg(state_diagram(_STATES[name], facts.get("status") or facts.get("application_status")))
 
 
 def svg(text: str) -> list[Any]:

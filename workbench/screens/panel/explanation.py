@@ -37,6 +37,5 @@ def explanation(api: object, transactions: Listing, column: str, ids: Sequence[s
     total = " + ".join(rendering.money(cents, code) for code, cents in sorted(totals.items())) or rendering.money(0)
     contributions = f"{len(rows.ids):,} contribution{'' if len(rows.ids) == 1 else 's'}"
     notes = [f"{Column(column, 'money').label}: {total}, the sum of {contributions}."]
-    if facts is None:
-        notes.append("The events are not known.")
+    notes += ["The events are not known."] * (facts is None)
     return attrs.evolve(rows, names=data.names, notes=tuple(notes))

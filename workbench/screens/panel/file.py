@@ -100,13 +100,14 @@ def save(
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
     """Return the page of a frame. If the frame has a chart, the chart is above the frame."""
     facts = frame.attrs
-    name = "rows" if hasattr(of, "sequence") else str(facts.get("kind") or "rows")
-    title, lead = getattr(getattr(of, "sequence", None), "name", name), ""
+    title = name = str(facts.get("kind") or "rows")
+    lead = ""
+    if hasattr(of, "sequence"):
+        title, name = of.sequence.name, "rows"
     if hasattr(of, "drawn"):
         title, lead = of.get_title() or name, f"<figure>{of._repr_html_()}</figure>"
     listing = Listing(name.replace("_", " "), lambda: rows_of_frame(frame))
-    until = facts.get("until")
-    at = datetime.fromisoformat(until) if until else None
+    at = datetime.fromisoformat(facts["until"]) if facts.get("until") else None
     return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at)
 
 

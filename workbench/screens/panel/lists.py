@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import compress
+from itertools import chain, compress
 from operator import sub
 from typing import Any
 
@@ -145,9 +145,19 @@ def now(api: object) -> datetime:
     return moment
 
 
-def stamp(api: object) -> tuple[Any, ...]:
-    """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read."""
+_READS = {"users": "user owner company", "companies": "company", "contracts": "contract"}
+"""Kinds of records that a list of a sandbox reads, if these are few."""
+
+
+def stamp(api: object, name: str = "") -> tuple[Any, ...]:
+    """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read.
+
+    Args:
+        name: Name of a list; the value then changes only when the records of the list change.
+    """
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
+    if sandbox is not None and name in _READS:
+        return tuple(internals(sandbox).changed(kind)[0] for kind in _READS[name].split())
     changes = None if sandbox is None else internals(sandbox).changes()
     # the hash also changes when a person resolves a call
     calls = hash(tuple(entry.final_outcome for entry in entries(api)))
@@ -172,11 +182,10 @@ def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object
 def _merged(*sources: Iterable[Found]) -> list[Found]:
     """Merge the rows of several sources by id: later values win."""
     known: dict[str, Found] = {}
-    for source in sources:
-        for key, facts, thing in source:
-            _, held, first = known.get(key, (key, {}, None))
-            values = {name: value for name, value in facts.items() if value is not None}
-            known[key] = key, {**held, **values}, first or thing
+    for key, facts, thing in chain.from_iterable(sources):
+        _, held, first = known.get(key, (key, {}, None))
+        values = {name: value for name, value in facts.items() if value is not None}
+        known[key] = key, {**held, **values}, first or thing
     return [(key, facts, thing or facts) for key, facts, thing in known.values()]
 
 
@@ -192,11 +201,7 @@ def health(api: object) -> Rows:
     listed = ((str(number), trouble, trouble) for number, trouble in troubles)
     assumed = f"{len(state.assumptions)} unconfirmed assumptions in use: {', '.join(state.assumptions)}."
     versions = ", ".join(f"{name} {version}" for name, version in state.versions.items())
-    notes = (
-        *(["No trouble."] if state.ok else []),
-        *([assumed] if state.assumptions else []),
-        f"Versions: {versions}.",
-    )
+    notes = ["No trouble."] * state.ok + [assumed] * bool(state.assumptions) + [f"Versions: {versions}."]
     columns = "kind:status what count:number fix last:time operation:hidden rule:hidden member:hidden"
     return rows_of(columns, listed, *notes, newest=False)
 
@@ -204,9 +209,7 @@ def health(api: object) -> Rows:
 def contracts(api: Any) -> Rows:
     """Return the contracts, one row per token."""
     listed = api.list_contracts()
-    notes = (
-        (f"{NO_FUNDS}: these are test chains.",) if any(contract.chain_id in TEST_CHAINS for contract in listed) else ()
-    )
+    notes = [f"{NO_FUNDS}: these are test chains."] * any(contract.chain_id in TEST_CHAINS for contract in listed)
     listed_rows = []
     for described in listed:
         chain = str(chains.chain_of(described.chain_id)) if type(described.chain_id) is int else str(described.chain_id)
@@ -321,8 +324,7 @@ def _of_events(api: object) -> Rows:
     frame = history(getattr(api, "inbox", None) or []).transactions().rename(columns=names_of)
     rows = rows_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first"))
     cells, ids = tuple(rows.column(column.name) for column in _TRANSACTION), rows.column("id")
-    things = [*map(by_id.get, ids)]
-    return Rows(columns=_TRANSACTION, cells=cells, things=things, ids=ids, names=names(api), newest="")
+    return Rows(columns=_TRANSACTION, cells=cells, things=by_id.get, ids=ids, names=names(api), newest="")
 
 
 def _of_books(stored: Iterable[list[Any]]) -> tuple[list[str], tuple[list[Any], ...]]:

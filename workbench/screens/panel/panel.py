@@ -1,7 +1,7 @@
 """Panel with all data that a session can read. One widget fetches rows and details from the kernel on demand."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -252,12 +252,11 @@ class Panel(Displayed):
             every: Interval in seconds at which the page reloads itself; 0 for never.
         """
         info = self._on_start({})
-        about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
+        about = {name: info[name] for name in ("environment", "host", "tenant")}
         first, last = self.filters.days(things.now(self._api))
         overview: Message = {}
         for part in ("attention", "charts", "tiles"):
             overview |= self._on_overview({"part": part})
-        del overview["filters"]
         return document(
             f"Workbench: {info['tenant'] or info['host']}",
             self._read(),
@@ -314,20 +313,13 @@ class Panel(Displayed):
 
     def _on_overview(self, asked: Message) -> Message:
         """Return a part of the overview: the tasks for people, the tiles with their filters, or the charts."""
-
-        def lists(name: str) -> Rows:
-            return self._current(name).data
-
         part, stamp = asked.get("part"), self._stamp()
         if part == "attention":
-            return {"attention": list(attention(lists))}
+            return {"attention": list(attention(self._rows))}
         if self._scope is None or self._scope[0] != stamp:
-            self._scope = stamp, Scope(self._api, lists)
+            self._scope = stamp, Scope(self._api, self._rows)
         scope = self._scope[1]
-        wanted = {
-            name: str(value) for name, value in (asked.get("filters") or {}).items() if hasattr(self.filters, name)
-        }
-        filters = attrs.evolve(self.filters, **wanted)
+        filters = attrs.evolve(self.filters, **asked.get("filters") or {})
         scope.show(filters, things.now(self._api))
         self.filters = filters
         if part == "charts":
@@ -356,13 +348,16 @@ class Panel(Displayed):
 
     def _current(self, name: str, *, again: bool = False) -> Listing:
         """Return a list, which is read again first if the session changed. Rewards are read again only on request."""
-        listing, stamp = self.lists[name], things.stamp(self._api)
+        listing, stamp = self.lists[name], things.stamp(self._api, name)
         if not listing.is_read or again or (self._read_at.get(name) != stamp and name not in _STILL):
             listing.read()
             if name not in self._read_at:
                 self.update_static()
             self._read_at[name] = stamp
         return listing
+
+    def _rows(self, name: str) -> Rows:
+        return self._current(name).data
 
     def _asked_list(self, asked: Message) -> str:
         name = str(asked.get("list"))
@@ -372,7 +367,7 @@ class Panel(Displayed):
 
     def _number(self, name: str, key: str) -> int:
         """Return the row position of a record."""
-        number = self._current(name).data.positions.get(key)
+        number = self._rows(name).positions.get(key)
         if number is None:
             raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
         return number
@@ -409,14 +404,14 @@ class Panel(Displayed):
     def _offered(self) -> list[tuple[Offer, Facts]]:
         """Return the actions for the open record, with their arguments."""
         name, key = self.opened or ("transactions", "")
-        data = self._current(name).data
+        data = self._rows(name)
         return offers.of_row(name, data.facts(data.positions[key]), self._api) if key in data.positions else []
 
     def _on_find(self, asked: Message) -> Message:
         """Find the list that contains a record. If the page names a list, this list is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
         for name in sorted(self.lists, key=hint.__ne__):
-            if name != "rewards" and key in self._current(name).data.positions:
+            if name != "rewards" and key in self._rows(name).positions:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
@@ -432,11 +427,10 @@ class Panel(Displayed):
             numbers = listing.select(asked.get("mark"), asked["rows"])
         keys = data.column("card_id" if name == "cards" else "id")
         ids = [data.ids[number] for number in numbers if key in (None, keys[number])]
-        load = partial(explanation, self._api, listing, column, ids)
-        self.lists[EXPLANATION] = Listing(EXPLANATION, load)
+        self.lists[EXPLANATION] = Listing(EXPLANATION, partial(explanation, self._api, listing, column, ids))
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
-    def _panes(self) -> Mapping[str, Any]:
+    def _panes(self) -> Facts:
         """Return the widgets of higher packages that the panel offers in a sandbox environment."""
         return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
 
