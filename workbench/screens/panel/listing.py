@@ -113,7 +113,7 @@ class Listing:
         """
         if not self._is_current(mark):
             raise UsageError(f"{self.name} changed meanwhile", of="browse")
-        count = len(self.data.ids)
+        count = len(self)
         places = self.data.order if count > MOST else range(count)
         return [places[number] for number in map(int, numbers) if 0 <= number < count]
 

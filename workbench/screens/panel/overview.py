@@ -62,7 +62,7 @@ class Tile:
     label: str
     figure: str = "–"
     note: str = ""
-    line: Sequence[float] = ()
+    line: Sequence[float] = attrs.field(factory=list)
     list: str = ""
     filter: str = ""
     column: str = ""
@@ -184,9 +184,8 @@ def posted(scope: Scope) -> Tile:
     return scope.money(tile, cents, of)
 
 
-def collateral(scope: Scope, column: str = "value_cents") -> Tile:
+def collateral(scope: Scope, column: str = "value_cents", label: str = "Collateral") -> Tile:
     """Value of the tokens in the contracts."""
-    label = "Collateral" if column == "value_cents" else "Credit capacity"
     try:
         cents = [value for value in scope.lists("contracts").column(column) if value is not None]
     except WorkbenchError as error:
@@ -197,7 +196,7 @@ def collateral(scope: Scope, column: str = "value_cents") -> Tile:
 
 def credit_capacity(scope: Scope) -> Tile:
     """Spending that the collateral backs at the advance rates."""
-    return collateral(scope, "credit_cents")
+    return collateral(scope, "credit_cents", "Credit capacity")
 
 
 def points_outstanding(scope: Scope) -> Tile:
