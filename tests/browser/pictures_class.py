@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
+from tests.classroom.recorded import record
 from workbench.course.classroom import ClassServer, exports
 from workbench.course.classroom.pages import inline_style
 from workbench.course.task_files import DRILLS, EXERCISES
@@ -46,13 +47,13 @@ def lesson(server: ClassServer) -> None:
                 last_problem="" if done or not wrong else PROBLEMS[place % 3],
                 begun_active=300.0 * place,
             )
-            server.results.record(name, result)
+            record(server.results, name, result)
     for name, missing in (
         ("Ada", []),
         ("Dana", ["not there yet: the card, stopped; in the nearest one status is active."]),
     ):
         last = missing[0] if missing else ""
-        server.results.record(name, TaskResult(task="fraud-burst", tries=1, done=not missing, last_problem=last))
+        record(server.results, name, TaskResult(task="fraud-burst", tries=1, done=not missing, last_problem=last))
     server.act([], "lock", lesson=EXERCISES["purchases-1"].notebook)
     for learner in server.learners[:7]:
         server._by_code[learner.code].used = datetime.now(UTC).timestamp()

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pictures import picture
+from tests.classroom.recorded import record
 from workbench.course.classroom import ClassServer
 from workbench.course.task_result import TaskResult
 
@@ -31,7 +32,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             picture(page.locator("body"), f"board-{theme}")
 
-        server.results.record("Ann", TaskResult(task="breaking-1", tries=1, last_problem=HOSTILE))
+        record(server.results, "Ann", TaskResult(task="breaking-1", tries=1, last_problem=HOSTILE))
         expect(page.get_by_text("onerror=alert(1)")).to_be_visible(timeout=5_000)
         assert page.locator("img").count() == 0
 
@@ -43,10 +44,10 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         expect(page.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
         expect(page.locator("#drawer").get_by_text(address)).to_be_visible()
         expect(page.locator("#who")).to_have_value("Ann")
-        server.results.record("Bob <b>", TaskResult(task="start-1"))  # the board redraws, and the focus must stay
+        record(server.results, "Bob <b>", TaskResult(task="start-1"))  # the board redraws, and the focus must stay
         expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_be_visible()
         page.get_by_role("button", name="Close").focus()
-        server.results.record("Bob <b>", TaskResult(task="purchases-1"))
+        record(server.results, "Bob <b>", TaskResult(task="purchases-1"))
         expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_have_count(2)
         expect(page.get_by_role("button", name="Close")).to_be_focused()
         page.keyboard.press("Escape")
@@ -64,7 +65,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
 
 
 def test_certificates_open_in_a_tab_and_print(server: ClassServer, page: Page) -> None:
-    server.results.record("Ann", TaskResult(task="start-1", tries=1, done=True))
+    record(server.results, "Ann", TaskResult(task="start-1", tries=1, done=True))
     server.results.set("trainer", HOSTILE)
     with server.serve() as url:
         page.goto(f"{url}/board#{server.trainer_key}")

@@ -554,7 +554,7 @@ def test_rows_of_points_after_concat_are_drawn_once() -> None:
         assert chart.get_label() == draw(rewards).get_label()
         assert (
             chart.drawn.attrs["notes"][0]
-            == "5 rows occur more than once, as after concat (points 55.25); each counts once."
+            == "Rows that occur more than once, as after concat: 5 (points 55.25); each counts once."
         )
 
 

@@ -161,7 +161,7 @@ class Links(HTMLParser):
         super().__init__()
         self.names: list[str] = []
         self.links: list[str] = []
-        self.codes = page.count("<svg")
+        self.codes = page.count("<img class='qr'")
         self._tag = ""
         self.feed(page)
 

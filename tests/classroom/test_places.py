@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 import workbench as wb
+from tests.classroom.recorded import record
 from workbench.base.errors import ApiError, UnusableFile, UsageError
 from workbench.base.system.messages import Request
 from workbench.course import membership
@@ -286,7 +287,7 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
     assert read_roster(roster) == names
     server = ClassServer(names)
     for name in names:
-        server.results.record(name, TaskResult(task="start-1", done=True))
+        record(server.results, name, TaskResult(task="start-1", done=True))
     paper = [exports.sheets(dict.fromkeys(names, "link"), ""), exports.certificates(server.results)]
     server.close()
     assert [name for name in names for page in paper if f">{name}</" not in page] == []

@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 import workbench as wb
+from tests.classroom.recorded import record
 from workbench.base.system.messages import Request
 from workbench.course import membership
 from workbench.course.classroom import ClassServer, exports
@@ -442,7 +443,7 @@ def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Tr
 
 
 def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
-    server.results.record("Ann", TaskResult(task="breaking-1", last_problem="=1+1"))
+    record(server.results, "Ann", TaskResult(task="breaking-1", last_problem="=1+1"))
 
     assert "'=1+1" in exports.results_table(server.results)
 
@@ -583,7 +584,7 @@ def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, 
 
 
 def test_pages_to_print_need_the_trainers_key(server: ClassServer, ann: Caller, trainer: Trainer) -> None:
-    server.results.record("Ann", TaskResult(task="breaking-1", done=True))
+    record(server.results, "Ann", TaskResult(task="breaking-1", done=True))
     server.results.set("trainer", "Ada <b>")
     page = httpx.get(f"{trainer.url}/board/certificates", headers=trainer.key)
 

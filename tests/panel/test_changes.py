@@ -1,6 +1,6 @@
 """After any sequence of actions, a page that took over the changes holds what a page holds that opens now."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -112,7 +112,7 @@ def reported(api: wb.Session, panel: Panel) -> dict[str, str]:
     everything = wb.history(api)
     history = everything.filter(tuple(map(str, filters.days(now))), tz=filters.zone)
     transactions, asked = everything.transactions(), history.approvals(freq=None)
-    first, last = filters.days(now)
+    first, last = map(date.fromisoformat, filters.days(now))
     settled = transactions["posted_at"].dt.tz_convert(filters.zone).dt.date
     posted = transactions["posted_cents"][(settled >= first) & (settled <= last)]
     count = int(asked["authorizations"].sum())
@@ -140,7 +140,7 @@ def test_tiles_are_the_reports(steps: Any) -> None:
             expected = reported(api, panel)
             assert {label: shown[label]["figure"] for label in expected} == expected, period
             assert shown == figures(wb.browse(api), period)
-            last = panel.filters.days(api.sandbox.clock.now())[1]
+            last = date.fromisoformat(panel.filters.days(api.sandbox.clock.now())[1])
             part = wb.history(api).filter((str(last - timedelta(days=29)), str(last)), tz=panel.filters.zone)
             days = part.spend((), freq="day")
             assert sum(shown["Net spend"]["line"]) == days["net_cents"].sum()

@@ -112,7 +112,7 @@ def test_postings_events_and_requests(spend: Any) -> None:
     assert explained["requests"].iloc[2].startswith("simulate_refund 200")
     assert explained.attrs["number"] == "2800"
     assert any(
-        "Left out, in JPY: 1 postings (posted 400 JPY, net 400 JPY)." in note for note in explained.attrs["notes"]
+        "Left out, in JPY: 1 posting (posted 400 JPY, net 400 JPY)." in note for note in explained.attrs["notes"]
     )
 
 

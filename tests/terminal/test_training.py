@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.classroom.recorded import record
 from tests.terminal.conftest import ROOT
 from workbench.client.session import connect
 from workbench.course.classroom.server import ClassServer
@@ -123,7 +124,7 @@ def test_results_are_exported(wb, tmp_path: Path):
     from workbench.course.classroom import ClassServer
 
     server = ClassServer(["Ann <b>"], tmp_path / "class")
-    server.results.record("Ann <b>", TaskResult(task="start-1", done=True, tries=1))
+    record(server.results, "Ann <b>", TaskResult(task="start-1", done=True, tries=1))
     server.close()
     given = ("--folder", str(tmp_path / "class"))
 

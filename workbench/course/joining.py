@@ -24,7 +24,7 @@ _MAX_LINK = 1_000
 _MAX_PORT = 65_535
 _CERTIFICATE = "class-tls.crt"
 _LINK = re.compile(
-    r"(?P<url>(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[^\s/@:#?\[\]]+)(:(?P<port>[0-9]{1,5}))?/[^\s/#?]+)/*(#(?P<fingerprint>[0-9a-fA-F]{32}))?"
+    r"((https?)://(\[[0-9a-f:.]+\]|[^\s/@:#?\[\]]+)(?::([0-9]{1,5}))?/[^\s/#?]+)/*(?:#([0-9a-fA-F]{32}))?"
 )
 _FORM = (
     "is 'https://HOST:PORT/CODE#FINGERPRINT' with 32 hexadecimal digits, or 'http://127.0.0.1:PORT/CODE' on the "
@@ -47,22 +47,16 @@ def join(link: str) -> Display:
         WrongEnvironment: The server is not a class server.
     """
     parts = _LINK.fullmatch(str(link).strip()[:_MAX_LINK])
-    if (
-        parts is None
-        or int(parts["port"] or 0) > _MAX_PORT
-        or (parts["scheme"] == "http" and parts["host"] not in LOOPBACK)
-    ):
+    url, scheme, host, port, fingerprint = parts.groups("") if parts else ("",) * 5
+    if not url or int(port or 0) > _MAX_PORT or (scheme == "http" and host not in LOOPBACK):
         raise UsageError(f"link: it is cut off or mistyped; it {_FORM}", of="course.join")
-    fingerprint = parts["fingerprint"] or ""
     ca_file = ""
-    if fingerprint and parts["scheme"] == "https":
+    if fingerprint and scheme == "https":
         ca_file = str(state_folder() / _CERTIFICATE)
-        write_file(
-            Path(ca_file), _certificate(parts["host"].strip("[]"), int(parts["port"] or 443), fingerprint).encode()
-        )
-    name = str(membership.ask(parts["url"], ca_file or None)["learner"])
-    write_file(state_folder() / membership.JOINED, json.dumps({"url": parts["url"], "ca_file": ca_file}).encode())
-    HOSTED.add(parts["url"])
+        write_file(Path(ca_file), _certificate(host.strip("[]"), int(port or 443), fingerprint).encode())
+    name = str(membership.ask(url, ca_file or None)["learner"])
+    write_file(state_folder() / membership.JOINED, json.dumps({"url": url, "ca_file": ca_file}).encode())
+    HOSTED.add(url)
     text = "Sessions of all your notebooks and commands open your sandboxes of the class now. Begin with notebook 01."
     status = Cell(("✓ joined",), "status:done")
     return Display(Sheet(title=f"CLASS: {visible(name, 60)}", status=status, words=(text,), notes=(_LEAVE,)))

@@ -45,18 +45,11 @@ class TaskShown(Display):
         self.task = task = reply["about"]
         self.facts = dict(reply.get("facts", {}))
         self.questions: Mapping[str, str] = task["questions"]
-        lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
-        lines += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
         notes = _notes(reply)
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
-        if task["kind"] == "quiz":
-            lines.append(f"Answer with {task['allowed']}.")
-            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
-        else:
-            lines += [f"Answer {name}: {that}." for name, that in self.questions.items()]
         if rows:
             notes = (f'In code: facts = wb.course.task("{task["name"]}").facts', *notes)
-        super().__init__(Sheet(title=task["heading"], words=tuple(lines), rows=rows, notes=notes))
+        super().__init__(Sheet(title=task["heading"], words=tuple(task["lines"]), rows=rows, notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -104,7 +97,7 @@ class Feedback(Display):
         self.hints = tuple(map(str, reply.get("hints", ())))
         of = task["hints"]
         if self.hints:
-            code = tuple(line for hint in self.hints[of - 1 :] for line in hint.split("\n"))
+            code = tuple("\n".join(self.hints[of - 1 :]).splitlines())
             title = f"Hint {len(self.hints)} of {of} for {task['name']}"
             sheet = Sheet(title=title, words=self.hints[: of - 1], code=code, notes=_notes(reply))
         else:
@@ -172,7 +165,7 @@ def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
     reply = _do("start", name, chosen)
     if chosen is not None:
         _bound[name] = weakref.ref(chosen)
-        if _class_of(chosen) is None:
+        if not _class_url(chosen):
             _play(name, chosen)
     return TaskShown(reply)
 
@@ -274,10 +267,10 @@ def notes() -> tuple[str, ...]:
 # sessions and the class
 
 
-def _class_of(api: object) -> RemoteSandbox | None:
-    """Return the learner's sandbox on a class server; None outside a class."""
+def _class_url(api: object) -> str:
+    """Return the URL of the learner's sandbox on a class server; empty outside a class."""
     sandbox: object = session.sandbox_of(api)
-    return sandbox if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else None
+    return internals(sandbox).url if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else ""
 
 
 def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})) -> Facts:
@@ -285,9 +278,9 @@ def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})
     chosen: Any = api or (_bound[name]() if name in _bound else None) or session.latest()
     refuse_async(chosen, "course")
     is_quiz = name in _tasks and _tasks[name].kind == "quiz"
-    in_class = None if is_quiz else _class_of(chosen)
-    if in_class is not None:
-        reply = membership.send(internals(in_class).http, {"kind": kind, "task": name, "values": {**values}})
+    if url := "" if is_quiz else _class_url(chosen):
+        entry = {"kind": kind, "task": name, "values": {**values}}
+        reply = membership.ask(url, getattr(chosen, "_ca_file", None), entry)
         stored.set(f"result:{name}", reply["result"])  # stored locally as well, so that progress outlives the class
     elif name not in _tasks:
         raise UsageError([not_allowed("task", name, _tasks)], of="course")

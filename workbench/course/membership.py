@@ -14,8 +14,6 @@ from workbench.base.system.process import HOSTED, ServedAddress, at_start
 if TYPE_CHECKING:
     from typing import Any
 
-    import httpx
-
 
 NO_LEARNER = "No learner has this code"
 JOINED = "class.json"
@@ -93,22 +91,6 @@ def status() -> dict[str, Any] | None:
     return None if root is None else ask(root.url, root.ca_file)
 
 
-def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]:
-    """Ask the class server at a learner's URL for the status, or send an entry to the server. Return the answer.
-
-    Raises:
-        NotSent: The class server did not answer.
-        UsageError: The class refused the entry.
-        WrongEnvironment: The URL is not that of a class.
-    """
-    import httpx
-
-    from workbench.base.system.certificates import trusted
-
-    with httpx.Client(base_url=url, verify=trusted(ca_file), timeout=_SECONDS, trust_env=False) as client:
-        return send(client, content)
-
-
 def no_answer(host: str, error: Exception) -> Exception:
     """Return the error for a class server that does not answer."""
     from workbench.base.errors import NotSent
@@ -120,16 +102,24 @@ def no_answer(host: str, error: Exception) -> Exception:
     return NotSent(f"No answer from {host}: no class is served there, the name is unknown, or a firewall blocks it.")
 
 
-def send(client: httpx.Client, content: object = None) -> dict[str, Any]:
-    """Ask for the status with a client of a learner's URL, or send an entry. Return the answer; see `ask`."""
+def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]:
+    """Ask the class server at a learner's URL for the status, or send an entry to the server. Return the answer.
+
+    Raises:
+        NotSent: The class server did not answer.
+        UsageError: The class refused the entry.
+        WrongEnvironment: The URL is not that of a class.
+    """
     import httpx
 
     from workbench.base.errors import UsageError, WrongEnvironment, visible
     from workbench.base.schema import strict_json
+    from workbench.base.system.certificates import trusted
 
-    host = client.base_url.netloc.decode()
+    host = httpx.URL(url).netloc.decode()
     try:
-        answer = client.request("GET" if content is None else "POST", "/_class", json=content)
+        with httpx.Client(base_url=url, verify=trusted(ca_file), timeout=_SECONDS, trust_env=False) as client:
+            answer = client.request("GET" if content is None else "POST", "/_class", json=content)
         read = dict(strict_json.loads(answer.content))
     except httpx.HTTPError as error:
         raise no_answer(host, error) from error

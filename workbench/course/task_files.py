@@ -73,11 +73,6 @@ class Expectation:
             return "an amount: 45.90, $45, or 4590 in cents"
         return f"one letter of {', '.join(self.options)}" if self.options else ""
 
-    @property
-    def asked(self) -> str:
-        """Return what to answer, and the allowed answers."""
-        return f"{self.that} ({self.allowed})" if self.allowed else self.that
-
     def read(self, text: str) -> str:
         """Normalize an answer for comparison: letters in lower case, amounts in cents, other text unchanged.
 
@@ -177,15 +172,22 @@ class Task:
     @property
     def about(self) -> Facts:
         """Return the task as learners see it, as JSON values: without criteria, hints and answers."""
-        questions = self.questions
-        only = next(iter(questions.values())) if len(questions) == 1 else Expectation(verb="answer", subject="")
+        lines = [" ".join(self.task.split())]
+        lines += [f"Planned time: {self.minutes} minutes."] if self.minutes else []
+        is_quiz, heading = self.kind == "quiz", f"{self.kind} {self.name}: {self.title}"
+        for name, question in self.questions.items():
+            allowed = question.allowed
+            lines += [f"{letter})  {text}" for letter, text in question.options.items()]
+            in_code = f'Answer with {allowed}. In code: wb.course.answer("{self.name}", …)'
+            lines.append(in_code if is_quiz else f"Answer {name}: {question.that}{f' ({allowed})' if allowed else ''}.")
         return {
-            **{name: getattr(self, name) for name in ("name", "kind", "task", "minutes")},
-            "heading": self.title if self.kind == "quiz" else f"{self.kind} {self.name}: {self.title}",
+            "name": self.name,
+            "kind": self.kind,
+            "heading": self.title if is_quiz else heading,
             "hints": len(self.all_hints),
-            "questions": {name: question.asked for name, question in questions.items()},
-            "options": only.options,
-            "allowed": only.allowed,
+            "lines": lines,
+            "questions": {name: question.that for name, question in self.questions.items()},
+            "options": self.expect[0].options if is_quiz else {},
         }
 
     @property

@@ -26,11 +26,9 @@ class TaskResult:
     @property
     def row(self) -> Facts:
         """Row of a table, without the numbers that are zero."""
-        numbers = {"tries": self.tries, "hints": self.hints, "minutes": self.minutes}
-        return {
-            "status": "✓ done" if self.done else "○ not done",
-            **{name: number or None for name, number in numbers.items()},
-        }
+        status = "✓ done" if self.done else "○ not done"
+        numbers = {"tries": self.tries or None, "hints": self.hints or None, "minutes": self.minutes or None}
+        return {"status": status, **numbers}
 
     def after(self, reply: Record, hints: int, active: float) -> "TaskResult":
         """Return the result after an action such as a hint or a check. A completed task stays completed.

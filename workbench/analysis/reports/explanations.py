@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.analysis.reports.facts import POSTINGS
+from workbench.analysis.reports.facts import POSTINGS, shown
 from workbench.analysis.reports.measures import Part, Trace, statistic_of
 from workbench.analysis.reports.sources import OWN
 from workbench.analysis.reports.view import View
@@ -194,7 +194,7 @@ def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.
         facts: The facts of a history.
         source: A session, whose sandbox knows the request behind each event.
     """
-    facts = facts[facts["transaction_id"].isin(table["transaction_id"]).to_numpy(dtype=bool)]
+    facts = shown(facts[facts["transaction_id"].isin(table["transaction_id"]).to_numpy(dtype=bool)])
     if "event_id" not in table:
         table = _as_postings(table, facts)
     if "event_id" not in table:

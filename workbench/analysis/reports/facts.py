@@ -5,7 +5,7 @@ A fact has the time when it happened (`at`) and the time when it became known (`
 machine. The time of an event without a time is bounded by its neighbors in the source (`earliest`, `latest`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,10 @@ STATUSES = ("requested", "authorized", "reversed", "declined", "settled", "refun
 MONEY = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents", "net_cents")
 """Amounts of a transaction, in the minor unit of its currency."""
 TIME: Any = "datetime64[us, UTC]"
+CODED = frozenset({*PARTIES, "declined_reason", "local_currency", "clock", "action"})
+"""Columns of texts that the rows of facts, transactions and events hold as categories."""
+NUMBER = "_number"
+"""Column of facts, transactions and events with the number of the row's transaction, for fast grouping."""
 _BOUNDS = ("at", "known_at", "earliest", "latest")
 _KEPT = ("declined_reason", "local_amount_cents", "local_currency", "authorized_at")
 DTYPES: Mapping[str, Any] = {
@@ -41,6 +45,27 @@ EVENTS: Mapping[str, Any] = {
 _CLOCKS = {"event_received_at": "event", DELIVERY: "delivery", ARRIVAL: "arrival"}
 _MOST_LAG, _LEAST_LAG = pd.Timedelta(days=1), -pd.Timedelta(minutes=5)
 _UNSORTED = 0.2  # if more than this share of the steps go back in time, the order of a source is not used
+
+
+def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -> "pd.Series[Any]":
+    """Return texts as categories in the order of appearance, each distinct text in another notation if given."""
+    codes, texts = pd.factorize(values)
+    if write is not None:
+        places, texts = pd.factorize(pd.Index([write(text) for text in texts], dtype=TEXT))
+        codes = np.append(places, -1)[codes]
+    categories = pd.Index(pd.array(texts, dtype=TEXT))
+    return pd.Series(pd.Categorical.from_codes(codes, categories=categories, validate=False), index=values.index)
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return facts or transactions as users see them, with texts and without the numbers of transactions."""
+    if NUMBER not in table:
+        return table
+    texts = {}
+    for name in CODED.intersection(table):
+        values = table[name].cat
+        texts[name] = values.categories.array.take(values.codes.to_numpy(), allow_fill=True)
+    return table.assign(**texts).drop(columns=NUMBER)
 
 
 def mask(values: "pd.Series[Any]") -> Any:
@@ -61,7 +86,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         source: Origin of `known_at`, as in the column `at_source` of an event frame.
     """
     is_change, is_refund, is_settlement = _actions(events)
-    clock = source.map(_CLOCKS).astype(TEXT)
+    clock: pd.Series[Any] = coded(source, lambda text: _CLOCKS.get(text, text)).cat.set_categories([*_CLOCKS.values()])
     given = events["known_at"].where(clock.notna())
     own = events["authorized_at"].where(~(is_change | is_refund))
     own = own.where(~is_settlement, events["posted_at"])
@@ -76,9 +101,11 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
                 "are not used."
             )
     own = own.fillna(given.where(mask(clock == "event")))
-    last_posted = events["posted_at"].where(is_settlement).groupby(events["transaction_id"].to_numpy()).transform("max")
-    alone = events["transaction_id"].isin(events["transaction_id"][mask(events["amount"] < 0) & ~is_refund])
-    differs = is_refund & (mask(last_posted.notna() & (events["posted_at"] != last_posted)) | mask(alone))
+    number = events[NUMBER].to_numpy()
+    posted = _ticks(events["posted_at"])[is_settlement]
+    last_posted = _times(_each(np.maximum, _MISSING, number[is_settlement], posted, number)[number])
+    alone = np.isin(number, number[mask(events["amount"] < 0) & ~is_refund])
+    differs = is_refund & (mask(last_posted.notna() & (events["posted_at"] != last_posted)) | alone)
     at = own.fillna(given)
     at = at.where(~(differs & mask(at.isna())), events["posted_at"])
     untimed = mask(at.isna())
@@ -103,7 +130,7 @@ def _actions(events: pd.DataFrame) -> tuple[Any, Any, Any]:
 
 def _neighbors(own: "pd.Series[Any]", rows: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the earliest and latest possible time of each row without a time, from the timed rows around it."""
-    times = own.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype("int64")
+    times = _ticks(own)
     known = times != _MISSING
     steps = np.diff(times[known])
     if not known.any() or not rows.any() or (steps < 0).mean() > _UNSORTED:
@@ -120,6 +147,36 @@ _HIGHEST = np.iinfo("int64").max
 _MISSING = np.iinfo("int64").min  # stands for a missing time
 
 
+def _ticks(times: "pd.Series[Any]") -> Any:
+    """Return times as microseconds since 1970."""
+    return times.to_numpy("datetime64[us]").view("int64")
+
+
+def _times(ticks: NDArray[np.int64]) -> "pd.Series[Any]":
+    """Return microseconds since 1970 as times."""
+    return pd.Series(ticks.view("datetime64[us]")).dt.tz_localize("UTC")
+
+
+def _each(how: np.ufunc, start: int, number: Any, values: Any, of: Any) -> NDArray[np.int64]:
+    """Return the sum, minimum or maximum of values for each transaction.
+
+    Args:
+        how: The function of two values.
+        start: Result for a transaction without values.
+        number: Number of the transaction of each value.
+        values: The values.
+        of: Numbers of all transactions.
+    """
+    result = np.full(int(of.max(initial=-1)) + 1, start, "int64")
+    how.at(result, number, values)
+    return result
+
+
+def _counted(number: Any, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the number of chosen rows for each transaction."""
+    return np.bincount(number[rows], minlength=int(number.max(initial=-1)) + 1)
+
+
 def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows that were known at a time, and the rows for which this is unclear."""
     at = pd.Timestamp(moment)
@@ -132,20 +189,17 @@ def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.Dat
 def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     """Return the facts of events in event order, with the caller's own columns."""
     count = len(events)
-    codes, ids = pd.factorize(events["transaction_id"])
+    codes = pd.factorize(events[NUMBER])[0]
     updated, is_refund, settled = _actions(events)
     created, requested = (mask(events["action"] == name) for name in ("created", "requested"))
     amount, change = whole(events["amount"]), whole(events["change"])
 
-    def each(how: str, values: object) -> Any:
-        """Aggregate the rows by transaction."""
-        return pd.Series(values).groupby(codes).agg(how).to_numpy()
-
     def has(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.bincount(codes[rows], minlength=len(ids)) > 0
+        return _counted(codes, rows) > 0
 
     place = np.arange(count)
-    first = each("min", place + np.select([created, requested], [0, count], 2 * count)) % max(count, 1)
+    rank = place + np.select([created, requested], [0, count], 2 * count)
+    first = _each(np.minimum, _HIGHEST, codes, rank, codes) % max(count, 1)
     declined = has(mask(events["status"] == "declined"))
     begun, moved = has(created | requested), has(updated | settled | is_refund)
     requested_amount = events["authorized_amount"].fillna(events["amount"])
@@ -153,7 +207,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     opens = begun & ~declined & ((created[first] & (amount[first] >= 0)) | (requested[first] & moved))
     opened = np.where(created[first], amount[first], base)
     change = np.where(declined[codes], 0, change)
-    total = np.where(opens, opened, 0) + each("sum", np.where(updated, change, 0))
+    total = np.where(opens, opened, 0) + _each(np.add, 0, codes, np.where(updated, change, 0), codes)
     settlements = np.flatnonzero(settled)
     is_first = ~pd.Series(codes[settlements]).duplicated().to_numpy()
     held = np.where(is_first, total[codes[settlements]], 0)
@@ -173,38 +227,39 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     columns = [np.concatenate([np.broadcast_to(part[i], len(part[1])) for part in parts]) for i in range(6)]
     order = np.lexsort(columns[:2])
     kinds, places, *cents = (values[order] for values in columns)
-    facts = pd.DataFrame({"transaction_id": events["transaction_id"].array.take(places)})
-    facts["event_id"] = events["id"].array.take(places)
-    facts["posting"] = pd.Categorical.from_codes(kinds, dtype=DTYPES["posting"])
-    for name in ("at", "known_at", "clock", "earliest", "latest"):
-        facts[name] = events[name].array.take(places)
-    unknown = ~begun[codes[places]] & np.isin(kinds, [3, 4, 5])
+    is_same = np.array_equal(places, place)
+
+    def column(name: str) -> Any:
+        return events[name].array if is_same else events[name].array.take(places)
+
     no_amount = mask(events["amount"].isna())[places] & np.isin(kinds, [2, 5])
-    for name, values in zip(CENTS, [*cents, cents[2] - cents[3]], strict=True):
-        missing = no_amount if name == "posted_cents" else np.zeros(len(kinds), bool)
-        if name in ("requested_cents", "held_cents"):
-            missing = unknown | no_amount
-        facts[name] = pd.array(values, dtype="Int64")
-        facts[name] = facts[name].mask(missing) if missing.any() else facts[name]
-    for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS)):
-        facts[name] = events[name].array.take(places)
-    return facts
+    unknown = no_amount | ~begun[codes[places]] & np.isin(kinds, [3, 4, 5])
+    missing = (unknown, unknown, no_amount, *[np.zeros(len(kinds), bool)] * 2)
+    amounts = zip(CENTS, [*cents, cents[2] - cents[3]], missing, strict=True)
+    columns_of: dict[str, Any] = {
+        "transaction_id": column("transaction_id"),
+        "event_id": column("id"),
+        "posting": pd.Categorical.from_codes(kinds, dtype=DTYPES["posting"]),
+        **{name: column(name) for name in ("at", "known_at", "clock", "earliest", "latest")},
+        **{name: pd.arrays.IntegerArray(values, rows) for name, values, rows in amounts},
+        **{name: column(name) for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS))},
+    }
+    return pd.DataFrame(columns_of, copy=False)
 
 
 def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
     """Return transactions summed up from their facts, in the order of their first facts."""
-    codes, ids = pd.factorize(facts["transaction_id"])
+    codes = pd.factorize(facts[NUMBER])[0]
     kinds, place = facts["posting"].cat.codes.to_numpy(), np.arange(len(facts))
-    keys = pd.Series(codes)
 
-    def each(how: str, values: object) -> Any:
-        return pd.Series(values).groupby(keys).agg(how)
+    def each(how: np.ufunc, start: int, values: Any) -> NDArray[np.int64]:
+        return _each(how, start, codes, values, codes)
 
-    first = each("min", place + np.where(kinds > 2, len(facts), 0)).to_numpy() % max(len(facts), 1)
-    of_kind = (np.bincount(codes[kinds == kind], minlength=len(ids)) for kind in range(len(POSTINGS)))
+    first = each(np.minimum, _HIGHEST, place + np.where(kinds > 2, len(facts), 0)) % max(len(facts), 1)
+    of_kind = (_counted(codes, kinds == kind) for kind in range(len(POSTINGS)))
     requests, declines, holds, increases, released, settlements, refunds = of_kind
     begun = requests + declines + holds > 0
-    sums = {name: each("sum", whole(facts[name])).to_numpy() for name in CENTS}
+    sums = {name: each(np.add, 0, whole(facts[name])) for name in CENTS}
     is_open = (settlements == 0) & (declines == 0)
     held = np.where(is_open, np.maximum(sums["held_cents"], 0), 0)
     posted, refunded = sums["posted_cents"], sums["refunded_cents"]
@@ -219,26 +274,29 @@ def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
         [STATUSES.index(name) for name in ("declined", "refunded", "settled", "reversed", "authorized")],
         0,
     )
-    frame = pd.DataFrame({"transaction_id": pd.array(ids, dtype=TEXT)})
-    for name in PARTIES:
-        frame[name] = facts[name].array.take(first)
-    frame["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype([*STATUSES]))
-    reasons = each("max", np.where(facts["declined_reason"].notna(), place, -1)).to_numpy()
-    frame["declined_reason"] = facts["declined_reason"].array.take(reasons, allow_fill=True)
-    amounts = (sums["requested_cents"], held, posted, refunded, posted - refunded)
-    for name, cents in zip(MONEY, amounts, strict=True):
-        frame[name] = pd.array(cents, dtype="Int64")
-    if not begun.all():
-        frame["authorized_cents"] = frame["authorized_cents"].mask(~begun)
-        frame["held_cents"] = frame["held_cents"].mask(~begun & (is_open & (refunds == 0)))
-    for name in ("local_amount_cents", "local_currency"):
-        frame[name] = facts[name].array.take(first)
-    for name, counted in (("increases", increases), ("settlements", settlements), ("refunds", refunds)):
-        frame[name] = pd.array(counted, dtype="Int64")
-    frame["authorized_at"] = each("min", facts["authorized_at"]).array
-    frame["updated_at"] = each("max", facts["known_at"].fillna(facts["at"])).array
-    for name, kind in (("posted_at", "settlement"), ("refunded_at", "refund")):
-        frame[name] = each("max", facts["at"].where(kinds == POSTINGS.index(kind))).array
-    for own in facts.columns.difference([*DTYPES], sort=False):
-        frame[own] = facts[own].array.take(first)
-    return frame
+    reasons = each(np.maximum, -1, np.where(facts["declined_reason"].notna(), place, -1))
+    unknown = ~begun
+    missing = (unknown, unknown & is_open & (refunds == 0), *[np.zeros(len(begun), bool)] * 3)
+    amounts = zip(MONEY, (sums["requested_cents"], held, posted, refunded, posted - refunded), missing, strict=True)
+    counts = {"increases": increases, "settlements": settlements, "refunds": refunds}
+    authorized, at = _ticks(facts["authorized_at"]), _ticks(facts["at"])
+    lowest = each(np.minimum, _HIGHEST, np.where(authorized == _MISSING, _HIGHEST, authorized))
+    settled_at, refunded_at = (
+        each(np.maximum, _MISSING, np.where(kinds == POSTINGS.index(kind), at, _MISSING))
+        for kind in ("settlement", "refund")
+    )
+    own = facts.columns.difference([*DTYPES], sort=False)
+    columns: dict[str, Any] = {
+        **{name: facts[name].array.take(first) for name in ("transaction_id", *PARTIES)},
+        "status": pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype([*STATUSES])),
+        "declined_reason": facts["declined_reason"].array.take(reasons, allow_fill=True),
+        **{name: pd.arrays.IntegerArray(cents, rows) for name, cents, rows in amounts},
+        **{name: facts[name].array.take(first) for name in ("local_amount_cents", "local_currency")},
+        **{name: pd.array(counted, dtype="Int64") for name, counted in counts.items()},
+        "authorized_at": _times(np.where(lowest == _HIGHEST, _MISSING, lowest)),
+        "updated_at": _times(each(np.maximum, _MISSING, _ticks(facts["known_at"].fillna(facts["at"])))),
+        "posted_at": _times(settled_at),
+        "refunded_at": _times(refunded_at),
+        **{name: facts[name].array.take(first) for name in own},
+    }
+    return pd.DataFrame(columns, copy=False)

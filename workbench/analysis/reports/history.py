@@ -9,7 +9,7 @@ import pandas as pd
 from workbench.analysis.reports.closing import Closes
 from workbench.analysis.reports.data_checks import Anomalies
 from workbench.analysis.reports.explanations import Explanations
-from workbench.analysis.reports.facts import POSTINGS, mask, whole
+from workbench.analysis.reports.facts import NUMBER, POSTINGS, mask, whole
 from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measure, Rows, Share, columns_of, sums
 from workbench.analysis.reports.points import PointReports
@@ -21,7 +21,7 @@ from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError
 
 _SPEND = (
-    Measure("transactions", "transaction_id", "distinct"),
+    Measure("transactions", NUMBER, "distinct"),
     *sums("posted_cents", "refunded_cents", "net_cents"),
 )
 _APPROVALS = (
@@ -59,9 +59,7 @@ _ROLL_FORWARD = (
     Measure("closing_cents", "held_cents", span="through"),
     *sums("posted_cents", "refunded_cents", "net_cents"),
 )
-_MOVED = frozenset(
-    {"transaction_id", "currency", "at", "earliest", "latest", "posted_cents", "refunded_cents", "net_cents"}
-)
+_MOVED = frozenset({NUMBER, "currency", "at", "earliest", "latest", "posted_cents", "refunded_cents", "net_cents"})
 """Columns of facts that `spend` reads in addition to its groups."""
 _STAGES = ("requested", "approved", "posted", "refunded", "net")
 
@@ -127,7 +125,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         rows, left, _ = self._rows(self._folded, "authorized_at")
         untimed = mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())
         refunded = rows.loc[untimed, ["currency", "refunded_cents"]]
-        left.append(Left("", refunded, "{count:,} refunded transactions have no time of the refund{amounts}."))
+        left.append(Left("", refunded, "Refunded transactions without a time of the refund: {count:,}{amounts}."))
         table = self._own(rows.reset_index(drop=True))
         return self._marked(table, "transactions", left, currency=self._currency_of(rows))
 

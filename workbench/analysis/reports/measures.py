@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from workbench.analysis.reports.facts import MONEY
+from workbench.analysis.reports.facts import CODED, MONEY, NUMBER, shown, whole
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
 from workbench.analysis.tables.rows import EXACT, TEXT, MemoryMark, decimal_series, decimals, is_missing
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
-from workbench.service.rendering.text import money
+from workbench.service.rendering.text import counted, money
 
 STATISTICS = {"median": "median", "p90": "0.9 quantile", "max": "max"}
 """Statistic by `how` of a measure that is not a sum."""
@@ -82,7 +82,7 @@ class Part:
     def table(self) -> pd.DataFrame:
         """Return the rows with the column `contribution`; a sum omits rows that contribute zero."""
         values = self.values.reset_index(drop=True)
-        table = self.rows.drop(columns="contribution", errors="ignore").reset_index(drop=True)
+        table = shown(self.rows).drop(columns="contribution", errors="ignore").reset_index(drop=True)
         table.attrs = {}
         table.insert(0, "contribution", values)
         kept = (values != 0).to_numpy(dtype=bool, na_value=False)
@@ -118,7 +118,8 @@ class Rows:
         first = np.zeros(len(different), "int64")
         first[codes[::-1]] = np.arange(len(codes))[::-1]
         groups = pd.DataFrame({name: pd.Series(values).array.take(first) for name, values in self.keys.items()})
-        return codes, groups
+        coded = CODED.union({"reason"}).intersection(groups) if NUMBER in self.source else ()
+        return codes, groups.astype(dict.fromkeys(coded, TEXT))
 
     def contributions(self, measure: Measure) -> "pd.Series[Any]":
         """Return the contribution of each row to a measure."""
@@ -139,9 +140,9 @@ class Rows:
             result = statistic_of(by_group, STATISTICS[measure.how])
             return result.reindex(range(len(groups))).astype("Float64").array
         if pd.api.types.is_numeric_dtype(values.dtype) and "decimal" not in str(values.dtype):
-            whole = pd.Series(values.to_numpy(dtype="int64", na_value=0))
-            sums = whole.groupby(codes).sum().reindex(range(len(groups)), fill_value=0)
-            return pd.array(sums.to_numpy(), dtype="Int64")
+            sums = np.zeros(len(groups), "int64")
+            np.add.at(sums, codes, whole(values))
+            return pd.array(sums, dtype="Int64")
         known = decimals(values.reset_index(drop=True).groupby(codes).sum())
         return decimal_series(known or [Decimal(0)] * len(groups)).array
 
@@ -303,7 +304,8 @@ def caveats_of(left: Iterable[Left], noun: str) -> tuple[list[str], list[dict[st
             largest = max(map(abs, amounts.values()), default=0)
             stake = float(largest) / 10 ** (minor_digits(currency or "usd") if "points" not in amounts else 0)
             written = ", ".join(_written(name, amount, currency) for name, amount in amounts.items() if amount)
-            about = {"reason": part.reason, "count": len(rows), "noun": noun}
+            nouns = {"rows": counted(len(rows), noun), "transactions": counted(len(rows), "transactions")}
+            about = {"reason": part.reason, "count": len(rows), **nouns}
             note = part.sentence.format(**about, amounts=f" ({written})" if written else "")
             entries.append((stake, note, entry))
     entries.sort(key=lambda entry: entry[0], reverse=True)

@@ -13,7 +13,20 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from workbench.analysis.reports.event_logs import Events, read_log
-from workbench.analysis.reports.facts import DTYPES, EVENTS, PARTIES, TIME, facts_of, known_by, mask, timed
+from workbench.analysis.reports.facts import (
+    CODED,
+    DTYPES,
+    EVENTS,
+    NUMBER,
+    PARTIES,
+    TIME,
+    coded,
+    facts_of,
+    known_by,
+    mask,
+    shown,
+    timed,
+)
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
@@ -29,7 +42,7 @@ from workbench.service.interface.events import Event
 PATTERN = "transaction.*"
 OWN = "own:"
 """Prefix of the caller's columns in facts, which prevents conflicts with the workbench's columns."""
-_ACTIONS = ("requested", "created", "updated", "completed")
+_KINDS = tuple(f"transaction.{action}" for action in ("requested", "created", "updated", "completed"))
 _SPEND = {
     "status": "status", "amount": "amount", "authorized_amount": "authorized_amount",
     "change": "authorization_update_amount", **{name: name for name in PARTIES}, "declined_reason": "declined_reason",
@@ -58,7 +71,7 @@ class Left:
 
     reason: str
     rows: pd.DataFrame
-    sentence: str = "Left out, {reason}: {count:,} {noun}{amounts}."
+    sentence: str = "Left out, {reason}: {rows}{amounts}."
 
 
 @attrs.frozen(eq=False)
@@ -177,7 +190,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     purchases = facts["event_id"].map(refunds).astype(TEXT).fillna(facts["transaction_id"])
     moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
     old = _of_records(books, sandbox.clock.now(), moved)
-    rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
+    rows = _typed(pd.concat([shown(facts_of(old.rows)), shown(facts)], ignore_index=True), DTYPES)
     return attrs.evolve(reading, rows=rows, caveats=old.caveats)
 
 
@@ -201,7 +214,7 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         table, nameless = _identified(_typed(frame, DTYPES))
         keys = table[["event_id", "posting", "transaction_id"]]
         repeated = mask(keys.duplicated() & table["event_id"].notna())
-        caveat = Left("", table[repeated], "{count:,} postings occur more than once{amounts}; each counts once.")
+        caveat = Left("", table[repeated], "Postings that occur more than once: {count:,}{amounts}; each counts once.")
         table = table[~repeated].reset_index(drop=True)
         return Reading("frame of postings", table, until or _last(table), tuple(notes), (nameless, caveat), **more)
     if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
@@ -214,11 +227,11 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         moved = summed["amount"].where(summed["action"] != "updated", summed["change"])
         caveats = (
             nameless,
-            Left("", older, "{count:,} transactions occur more than once{amounts}; the newest counts."),
+            Left("", older, "Older rows of a transaction: {count:,}{amounts}; the newest row counts."),
             Left(
                 "",
                 pd.DataFrame({"currency": summed["currency"], "moved_cents": moved.abs()}),
-                "{count:,} changes, settlements or refunds of transactions are summed{amounts}: each lies between the "
+                "Changes, settlements or refunds that are summed: {count:,}{amounts}; each lies between the "
                 "first and the last time of its transaction.",
             ),
         )
@@ -236,7 +249,8 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
 def _identified(table: pd.DataFrame) -> tuple[pd.DataFrame, Left]:
     """Return the rows that have a transaction id, and all other rows."""
     nameless = mask(table["transaction_id"].isna())
-    return table[~nameless].reset_index(drop=True), Left("without a transaction", table[nameless])
+    named = table[~nameless].reset_index(drop=True) if nameless.any() else table
+    return named, Left("without a transaction", table[nameless])
 
 
 def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
@@ -270,23 +284,27 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
     for name, dtype in dtypes.items():
         values = frame[name] if name in frame else pd.Series(index=frame.index, dtype=dtype)
         columns[name] = values if values.dtype == dtype else _converted(values, dtype)
-        if name == "merchant_category_code" and values.dtype != dtype:
-            columns[name] = columns[name].str.replace(r"\.0$", "", regex=True).str.zfill(4)
-        if name in ("currency", "local_currency"):
-            columns[name] = _written(columns[name], lambda text: text.strip().lower())
-        if name == "merchant_name":
-            columns[name] = _written(columns[name], str.strip)
+        if name in CODED:
+            write = _from_number if name == _CODE and values.dtype != dtype else _WRITTEN.get(name)
+            columns[name] = coded(columns[name], write)
     columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
-    return pd.DataFrame(columns, copy=False).reset_index(drop=True)
+    table = pd.DataFrame(columns, copy=False).reset_index(drop=True)
+    table[NUMBER] = pd.factorize(table["transaction_id"])[0]
+    return table
 
 
-def _written(values: "pd.Series[Any]", write: Callable[[str], str]) -> "pd.Series[Any]":
-    """Convert texts to another notation. Each distinct text is converted once."""
-    codes, texts = pd.factorize(values)
-    new = [write(text) for text in texts]
-    if new == [*texts]:
-        return values
-    return pd.Series(pd.array(new, dtype=TEXT).take(codes, allow_fill=True), index=values.index)
+_CODE = "merchant_category_code"
+_WRITTEN: Mapping[str, Callable[[str], str]] = {
+    **dict.fromkeys(("currency", "local_currency"), lambda text: text.strip().lower()),
+    "merchant_name": str.strip,
+    "action": lambda kind: kind.removeprefix("transaction."),
+}
+"""The notation of texts in a column."""
+
+
+def _from_number(text: str) -> str:
+    """Return a code that was stored as a number."""
+    return text.removesuffix(".0").zfill(4)
 
 
 def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
@@ -323,13 +341,12 @@ def _of_events(
     names = {"id": "id", "transaction_id": "body.id", "known_at": "at"}
     names |= {name: f"body.spend.{member}" for name, member in _SPEND.items()}
     repeated = pd.Series(pd.factorize(frame["id"])[0]).duplicated().to_numpy() & mask(frame["id"].notna())
-    action = _written(frame["kind"].astype(TEXT), lambda kind: kind.removeprefix("transaction."))
-    is_known = mask(action.isin(_ACTIONS))
+    is_known = mask(frame["kind"].astype(TEXT).isin(_KINDS))
     has_id = mask(frame["body.id"].notna()) if "body.id" in frame else np.zeros(len(frame), bool)
     kept = is_known & has_id & ~repeated
     chosen = frame if kept.all() else frame[kept]
     columns = {name: chosen[member] for name, member in names.items() if member in chosen}
-    columns |= {"action": action if kept.all() else action[kept], **{str(name): chosen[name] for name in own}}
+    columns |= {"action": chosen["kind"].astype(TEXT), **{str(name): chosen[name] for name in own}}
     events = _typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS)
     source = chosen["at_source"] if "at_source" in chosen else pd.Series("delivery", chosen.index)
     events, clocks = timed(events, source.astype(TEXT).reset_index(drop=True))
@@ -362,7 +379,7 @@ def _odd(frame: pd.DataFrame) -> pd.DataFrame:
     names["body.spend.currency"] = "currency"
     given = frame.reindex(columns=["kind", *names])
     given = given[mask(given["kind"].astype(TEXT).str.startswith("transaction."))]
-    is_known = mask(given["kind"].astype(TEXT).str.removeprefix("transaction.").isin(_ACTIONS))
+    is_known = mask(given["kind"].isin(_KINDS))
     doubled = given.drop_duplicates()
     listed = {
         "duplicate id, other content": doubled[mask(doubled["id"].duplicated())],
@@ -383,6 +400,8 @@ def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     frame = frame.drop(columns="net_cents", errors="ignore")  # net_cents is posted minus refunded
     table = _typed(frame, {**_COLUMNS, **{name: DTYPES[name] for name in (*PARTIES, *_TEXTS)}})
+    if not mask(table["transaction_id"].notna() & table[NUMBER].duplicated()).any():
+        return table, table.iloc[:0]
     newest = table.sort_values("updated_at", kind="stable", na_position="first")
     repeated = mask(newest["transaction_id"].duplicated(keep="last") & newest["transaction_id"].notna())
     if repeated.any():
@@ -425,70 +444,55 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
     several = {name: mask(table[name] > 1) for name in ("settlements", "refunds")}
     refund_known = mask(table["refunds"].fillna(2) <= 1)
     raised = mask(table["increases"].fillna(0) > 0)
-    parts = (  # action, rows, amount, change, time, earliest time and latest time
-        ("requested", begun & only_requested, authorized, 0, table["authorized_at"], None, None),
-        (
-            "created",
-            begun & ~only_requested,
-            authorized,
-            0,
-            table["authorized_at"].mask(raised),
-            table["authorized_at"],
-            end,
-        ),
+    zero, never = pd.Series(0, table.index, dtype="Int64"), pd.Series(pd.NaT, table.index, dtype=TIME)
+    at, posted_at, refunded_at = table["authorized_at"], table["posted_at"], table["refunded_at"]
+    parts: tuple[tuple[Any, ...], ...] = (  # action, rows, amount, change, time, earliest time and latest time
+        ("requested", begun & only_requested, authorized, zero, at, never, never),
+        ("created", begun & ~only_requested, authorized, zero, at.mask(raised), at, end),
         (
             "updated",
             mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)),
-            0,
+            zero,
             change,
-            None,
-            table["authorized_at"],
-            table["posted_at"].fillna(end),
+            never,
+            at,
+            posted_at.fillna(end),
         ),
-        (
-            "completed",
-            settled,
-            posted,
-            0,
-            table["posted_at"].mask(several["settlements"]),
-            table["authorized_at"],
-            table["posted_at"],
-        ),
+        ("completed", settled, posted, zero, posted_at.mask(several["settlements"]), at, posted_at),
         (
             "completed",
             mask(refunded > 0),
             -refunded,
-            0,
-            table["refunded_at"].where(refund_known),
-            table["posted_at"].fillna(table["authorized_at"]),
-            table["refunded_at"].fillna(end),
+            zero,
+            refunded_at.where(refund_known),
+            posted_at.fillna(at),
+            refunded_at.fillna(end),
         ),
     )
-    own = [name for name in table if str(name).startswith(OWN)]
-    tables = []
-    for action, rows, amount, change_of, at, earliest, latest in parts:
-        nothing, no_amount = pd.Series(pd.NaT, table.index, dtype=TIME), pd.Series(pd.NA, table.index, dtype="Int64")
-        at = nothing if at is None else at
-        untimed = at.isna()
-        columns: dict[str, Any] = {
-            "action": action,
-            "amount": amount,
-            "change": change_of,
-            "at": at,
-            "known_at": at,
-            "clock": "event",
-            "id": None,
-            "authorized_amount": no_amount,
-            "earliest": nothing if earliest is None else earliest.where(untimed),
-            "latest": nothing if latest is None else latest.where(untimed),
-            "status": np.where(declined, "declined", ""),
-            "place": np.arange(len(table)),
-        }
-        of_action = table.loc[rows, [name for name in (*EVENTS, *own) if name in table]]
-        new = {name: values if np.ndim(values) == 0 else values[rows] for name, values in columns.items()}
-        tables.append(of_action.assign(**new)[[*EVENTS, *own, "place"]])
-    events = pd.concat(tables).sort_values("place", kind="stable", ignore_index=True).drop(columns="place")
-    return events.astype(dict(EVENTS))
+    places = [np.flatnonzero(part[1]) for part in parts]
+    order = np.concatenate(places).argsort(kind="stable")
+    places_of = np.concatenate(places)[order]
+    actions = np.repeat(np.arange(len(parts)), [*map(len, places)])[order]
+    events = pd.DataFrame({name: table[name].array.take(places_of) for name in table if name not in _MADE}, copy=False)
+    for place, name in enumerate(("amount", "change", "at", "earliest", "latest"), 2):
+        values = [part[place].array[rows] for part, rows in zip(parts, places, strict=True)]
+        events[name] = pd.concat(map(pd.Series, values), ignore_index=True).array.take(order)
+    untimed = events["at"].isna()
+    events = events.assign(
+        action=pd.Categorical.from_codes(np.minimum(actions, 3), pd.Index([part[0] for part in parts[:4]])),
+        status=pd.Categorical.from_codes(declined.astype("int8")[places_of], pd.Index(["", "declined"])),
+        known_at=events["at"],
+        clock=pd.Categorical.from_codes(np.zeros(len(events), "int8"), pd.Index(["event"])),
+        earliest=events["earliest"].where(untimed),
+        latest=events["latest"].where(untimed),
+        authorized_amount=pd.Series(pd.NA, events.index, dtype="Int64"),
+        id=None,
+    )
+    return events.astype({name: dtype for name, dtype in EVENTS.items() if name not in {*CODED, "status"}})
+
+
+_MADE = frozenset({*_AMOUNTS, *_COUNTS, "updated_at", "refunded_at", "status"})
+"""Columns of transactions that their events do not have."""
 
 
 _STORED: Mapping[str, Any] = {
@@ -549,5 +553,5 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
     table, nameless = _identified(_newest(table)[0])
     rows = _events_of_transactions(table, moment)
     refunded = table.loc[table["refunded_cents"] > 0, ["currency", "refunded_cents"]]
-    note = "{count:,} transactions are records without events{amounts}: their refunds have no time."
+    note = "Transactions that are records without events: {count:,}{amounts}; their refunds have no time."
     return Reading("records of a sandbox", rows, now or _last(rows), caveats=(nameless, Left("", refunded, note)))

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from workbench.analysis.reports.facts import MONEY, mask, transactions_of
+from workbench.analysis.reports.facts import MONEY, NUMBER, mask, shown, transactions_of
 from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measures, Rows, caveats_of, columns_of
 from workbench.analysis.reports.measures import report as grouped
@@ -53,7 +53,7 @@ class View:
     def _begun_earlier(self) -> Left:
         """Return the transactions whose authorization is not in the source."""
         rows = self._folded.loc[mask(self._folded["authorized_cents"].isna()), ["currency", *MONEY[2:]]]
-        return Left("", rows, "Without an authorization in the source: {count:,} transactions{amounts}.")
+        return Left("", rows, "Without an authorization in the source: {transactions}{amounts}.")
 
     @property
     def until(self) -> datetime | None:
@@ -128,7 +128,8 @@ class View:
             if column not in rows:
                 if is_period(name):
                     raise UsageError(f"{name} is a period, not a column: use freq={name!r}", of=of)
-                known = [str(column).removeprefix(OWN) for column in (self._folded if "status" in rows else self.facts)]
+                of_rows = self._folded if "status" in rows else self.facts
+                known = [str(column).removeprefix(OWN) for column in of_rows if column != NUMBER]
                 raise UsageError([not_allowed("by", name, known)], of=of)
             keys[name] = rows[column]
         is_money = any(measure.name.endswith("_cents") for measure in measures)
@@ -195,4 +196,4 @@ class View:
                 "or drop it",
                 of="history",
             )
-        return table.rename(columns=names) if names else table
+        return shown(table).rename(columns=names)

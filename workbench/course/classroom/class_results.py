@@ -70,11 +70,13 @@ def _check_names(names: Sequence[str]) -> None:
     if not names or len(names) > MAX_LEARNERS:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     for number, name in enumerate(names, 1):
-        problem = "it occurs twice; add an initial or a number to one of them" * (name in names[: number - 1])
-        if not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
+        if name in names[: number - 1]:
+            problem = "it occurs twice; add an initial or a number to one of them"
+        elif not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
             problem = f"1 to {MAX_NAME} printable characters"
-        if problem:
-            raise UsageError(f"learners: name {number}, {visible(name, 40)!r}: {problem}", of="class")
+        else:
+            continue
+        raise UsageError(f"learners: name {number}, {visible(name, 40)!r}: {problem}", of="class")
 
 
 class Results:
@@ -84,10 +86,10 @@ class Results:
     contains.
 
     Args:
-        path: The file; None stores everything in memory.
+        path: The file.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self._file = Database(path, application=_APPLICATION, schema=_SCHEMA)
         if self.get("trainer_key") is None:
             self.set("trainer_key", secrets.token_urlsafe(24))
@@ -146,10 +148,6 @@ class Results:
         return [Learner(*row) for row in self._file.run("SELECT name, code FROM learner ORDER BY rowid")]
 
     # results of learners
-
-    def record(self, learner: str, result: TaskResult) -> None:
-        """Store a learner's result in a task."""
-        self.set(f"result\n{learner}\n{result.task}", attrs.asdict(result))
 
     def progress(self) -> dict[str, dict[str, TaskResult]]:
         """Return the results by learner's name and task, with the learners in the order of the roster."""

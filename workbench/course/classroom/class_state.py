@@ -67,6 +67,11 @@ class ClassState:
         say: Function that shows a message to the trainer in the server's terminal.
     """
 
+    url = ""
+    _was_full = False
+    _local = True
+    _minute_ends = 0.0
+
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
         if folder is None:
             folder = Path(mkdtemp(prefix="workbench-class-"))
@@ -77,16 +82,12 @@ class ClassState:
         self.results = Results(folder / "class.db")
         self.results.enroll(names)
         self.trainer_key: str = self.results.get("trainer_key")
-        self.url = ""
         self.say: Callable[[str], object] = lambda text: None
-        self._was_full = False
-        self._local = True
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._by_name: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
         self._read_learners()
         self._wrong_codes: Counter[str] = Counter()  # number in the current minute, by address
-        self._minute_ends = 0.0
         self._paused = bool(self.results.get("paused", False))
 
     def close(self) -> None:
@@ -136,10 +137,8 @@ class ClassState:
         for rule in self.results.get("rules", []) if is_new else ():
             perform(sandbox, "add_fault", rule)
         relay = None if self._local else sandboxes.relay.post
-        parts = filter(None, (place, "production" * (environment == "production")))
-        return internals(sandbox).http_app(
-            "/".join((self.url, sandboxes.learner.code, *parts)), self._local, relay=relay
-        )
+        parts = (self.url, sandboxes.learner.code, place, "production" if environment == "production" else "")
+        return internals(sandbox).http_app("/".join(filter(None, parts)), self._local, relay=relay)
 
     def wrong_codes(self) -> Counter[str]:
         """Return the counters of wrong codes in this minute, by address. Callers count in them."""
@@ -222,7 +221,7 @@ class ClassState:
             case "enroll":
                 learner = self.results.enroll_late(name)
                 self._read_learners()
-                return {learner.name: self.results.link(learner, self.url)}
+                return {learner.name: self.results.link(learner)}
             case _:
                 self._paused = action == "pause"
                 self.results.set("paused", self._paused)

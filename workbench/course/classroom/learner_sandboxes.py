@@ -16,10 +16,9 @@ from typing import Any, Literal
 
 import attrs
 
-from workbench.base.schema import strict_json
 from workbench.base.system.messages import Request, Response
 from workbench.course.classroom.class_results import Learner
-from workbench.sandbox.relay import MAX_URLS, DeliveryRelay
+from workbench.sandbox.relay import DeliveryRelay
 from workbench.sandbox.server import CONTROL_PATH, App, refused
 
 MAX_ENTRIES_A_MINUTE = 180  # maximum per learner
@@ -62,6 +61,10 @@ class LearnerSandboxes:
         entries: Times of the learner's last entries.
     """
 
+    stored = 0.0
+    current = ""
+    notes_shown = 0
+
     def __init__(
         self,
         learner: Learner,
@@ -75,10 +78,7 @@ class LearnerSandboxes:
         self.begun: dict[str, tuple[int, float]]
         self.active: float
         self.begun, self.active, self.used = work
-        self.stored = 0.0
-        self.current = ""
         self.traffic: dict[str, str] = {}
-        self.notes_shown = 0
         self.busy = threading.RLock()
         self.relay = DeliveryRelay()
         self.entries: deque[float] = deque(maxlen=MAX_ENTRIES_A_MINUTE)
@@ -119,18 +119,6 @@ class LearnerSandboxes:
         self.remove(f"{name}.{number}")
         self.begun[name] = (number + 1, time.time())
         return f"{name}.{number + 1}"
-
-    async def relayed(self, request: Request) -> Response:
-        """Accept responses from the learner's receivers, and return deliveries for the receivers."""
-        try:
-            content = strict_json.loads(request.body)
-            self.relay.answer(content["results"])
-            urls = [str(url) for url in content["urls"]][:MAX_URLS]
-            deliveries = await self.relay.fetch(urls, wait=content["wait"] is True)
-        except (strict_json.NotJson, KeyError, TypeError, ValueError):
-            return refused(400, "the deliveries cannot be read")
-        body = strict_json.dumps({"deliveries": deliveries})
-        return Response(status=200, headers={"content-type": "application/json"}, body=body)
 
     async def handle(self, request: Request, place: str, environment: Environment) -> Response:
         """Answer a request whose path no longer has the code, the place and the environment.

@@ -42,7 +42,7 @@ from workbench.course.classroom.pages import STYLESHEET, SetupPage, read, respon
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS
-from workbench.sandbox.relay import RELAY_PATH
+from workbench.sandbox.relay import MAX_URLS, RELAY_PATH, DeliveryRelay
 from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 
 MAX_BODY = 2**18  # maximum bytes of a request body
@@ -63,10 +63,8 @@ class ClassServer(ClassState):
         folder: Folder for all state. A restarted server continues with this folder. The default is a temporary folder.
     """
 
-    def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
-        super().__init__(names, folder)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._setup_page = SetupPage(self._folder, "", "", "")
+    _loop: asyncio.AbstractEventLoop | None = None
+    _setup_page: SetupPage | None = None
 
     @contextmanager
     def serve(
@@ -97,9 +95,10 @@ class ClassServer(ClassState):
         def begin(url: str) -> Handler:
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
-            fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))[:FINGERPRINT_DIGITS]
+            fingerprint = pem = ""
+            if certfile is not None and (fingerprint := own_fingerprint(certfile)[:FINGERPRINT_DIGITS]):
+                pem = certfile.read_text(encoding="ascii")
             self.results.set("fingerprint", fingerprint)
-            pem = Path(certfile).read_text(encoding="ascii") if certfile is not None and fingerprint else ""
             self._setup_page = SetupPage(self._folder, url, pem, fingerprint)
             return self.handle
 
@@ -158,7 +157,7 @@ class ClassServer(ClassState):
             if refusal := self._refuse_post(request):
                 return refusal
             if path == RELAY_PATH:
-                return await sandboxes.relayed(request)
+                return await _relayed(sandboxes.relay, request)
             return await asyncio.to_thread(self._class, sandboxes, place, request)
         if writes and self._paused:
             return refused(403, "The class is paused by your trainer")
@@ -178,7 +177,7 @@ class ClassServer(ClassState):
         """Return a learner's status, or perform an entry."""
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
-            results = {task: attrs.asdict(result) for task, result in self.results.progress()[name].items()}
+            results = self.results.all(f"result\n{name}\n")
             return _answer({"learner": name, "notes": self.results.notes(name), "results": results})
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(
@@ -208,7 +207,8 @@ class ClassServer(ClassState):
     def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
             return refused(405, "Installation files accept only GET")
-        return self._setup_page.answer(name, link) or refused(404, "Not Found")
+        page = self._setup_page.answer(name, link) if self._setup_page else None
+        return page or refused(404, "Not Found")
 
     # the board
 
@@ -244,6 +244,17 @@ def _only_reads(path: str) -> bool:
     """Return whether a path, without the name of its sandbox, is a read-only control or fetches deliveries."""
     name = path.removeprefix(CONTROL_PATH)
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
+
+
+async def _relayed(relay: DeliveryRelay, request: Request) -> Response:
+    """Accept responses from the learner's receivers, and return deliveries for the receivers."""
+    try:
+        content = strict_json.loads(request.body)
+        relay.answer(content["results"])
+        urls = [str(url) for url in content["urls"]][:MAX_URLS]
+        return _answer({"deliveries": await relay.fetch(urls, wait=content["wait"] is True)})
+    except _UNREADABLE:
+        return refused(400, "the deliveries cannot be read")
 
 
 def _performed(act: Callable[[Any], Facts], request: Request) -> Response:

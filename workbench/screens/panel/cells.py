@@ -7,7 +7,7 @@ import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
 from itertools import zip_longest
 from typing import Any
@@ -20,6 +20,11 @@ from workbench.service.rendering.text import sentence
 
 MOST = 200_000
 """Rows that a page holds; a longer list is shown in parts of this size, by time."""
+_EPOCH = datetime.fromtimestamp(0, UTC)
+Facts = dict[str, Any]
+"""Values of a row or a record, by column or member."""
+Message = dict[str, Any]
+"""What the page and the kernel send each other: JSON values by name."""
 
 
 @attrs.frozen
@@ -41,18 +46,13 @@ class Column:
 @cache
 def columns_of(text: str) -> tuple[Column, ...]:
     """Return columns. Each is `name`, `name:kind` or `name:id>list`, followed by `=path` if the path is another one."""
-    columns = []
-    for part in text.split():
-        name, _, path = part.partition("=")
-        name, _, kind = name.partition(":")
-        kind, _, to = kind.partition(">")
-        columns.append(Column(name, kind or "text", to or None, path or name))
-    return tuple(columns)
+    found = re.findall(r"(\w+)(?::(\w+))?(?:>(\w+))?(?:=(\S+))?", text)
+    return tuple(Column(name, kind or "text", to or None, path or name) for name, kind, to, path in found)
 
 
 def milliseconds(at: datetime) -> int:
     """Return a time in milliseconds since 1970. A time without a time zone is in UTC."""
-    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
 
 
 @contextmanager
@@ -105,9 +105,8 @@ class Rows:
         """Return whether the rows of an earlier read have their places. If so, log the changed and new rows."""
         if self is former:
             return True
-        if self.columns != former.columns or self.ids[: len(former.ids)] != former.ids:
-            return False
-        if not former.names.items() <= self.names.items():
+        is_longer = self.columns == former.columns and self.ids[: len(former.ids)] == former.ids
+        if not is_longer or not former.names.items() <= self.names.items():
             return False
         self.log = former.log
         rows = zip_longest(zip(*former.cells, strict=True), zip(*self.cells, strict=True))
@@ -140,7 +139,7 @@ class Rows:
         names = [column.name for column in self.columns]
         return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
 
-    def facts(self, number: int) -> dict[str, Any]:
+    def facts(self, number: int) -> Facts:
         """Return the id of a row, and its values by column name."""
         named = zip(self.columns, self.cells, strict=True)
         return {"id": self.ids[number], **{column.name: cells[number] for column, cells in named}}
@@ -150,7 +149,7 @@ class Rows:
         return self.things(self.ids[number]) if callable(self.things) else self.things[number]
 
 
-Found = tuple[str, Mapping[str, Any], Any]
+Found = tuple[str, Facts, Any]
 """An id, values by column, and the record that a row opens."""
 
 
@@ -169,7 +168,7 @@ def rows_of(
     """
     found, called = list(entries), names or {}
 
-    def cell(column: Column, key: str, facts: Mapping[str, Any]) -> Any:
+    def cell(column: Column, key: str, facts: Facts) -> Any:
         value = facts.get(column.name)
         if column.path == "label":
             return called.get(key, value)
@@ -193,11 +192,16 @@ def _is_period(times: Any) -> bool:
     return times.dt.tz is None and bool((days == days.dt.normalize()).all())
 
 
-def rows_of_frame(frame: Any) -> Rows:
-    """Return a frame as rows, with cents as money, and with typed times, numbers and statuses."""
+def rows_of_frame(frame: Any, declared: str = "") -> Rows:
+    """Return a frame as rows, with cents as money, and with typed times, numbers and statuses.
+
+    Args:
+        declared: Columns with another kind, as for `columns_of`.
+    """
     from workbench.analysis.tables.to_file import notes_of
 
     columns, cells = [], []
+    known = {column.name: column for column in columns_of(declared)}
     for name, column in frame.items():
         name, dtype, values = str(name), str(column.dtype).lower(), column
         kind = "id" if name.endswith("_id") or name == "id" else "text"
@@ -205,17 +209,19 @@ def rows_of_frame(frame: Any) -> Rows:
             values = column.dt.strftime("%Y-%m-%d")
         elif column.dtype.kind == "M":
             kind, values = "time", column.to_numpy("datetime64[ms]").astype("int64")
+        elif dtype.startswith(("int", "uint")) and name.endswith("_cents"):
+            kind = "money"
         elif dtype.startswith(("int", "uint", "float", "double", "decimal")):
-            kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
+            kind = "number"
         if name in ("status", "outcome"):
             kind = "status"
-        columns.append(Column(name, kind))
+        columns.append(known.get(name, Column(name, kind)))
         cells.append([None if no else value for value, no in zip(values.tolist(), column.isna(), strict=True)])
     return Rows(
         columns=tuple(columns),
         cells=tuple(cells),
         things=(None,) * len(frame),
-        ids=tuple(str(number) for number in range(1, len(frame) + 1)),
+        ids=[*map(str, range(1, len(frame) + 1))],
         frame=frame,
         notes=tuple(notes_of(frame)),
     )

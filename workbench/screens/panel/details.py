@@ -15,6 +15,7 @@ from workbench.runs.sequences import Sequence
 from workbench.sandbox.control_records import StoredRecord
 from workbench.screens.forms.answers import private
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.cells import Facts, Message
 from workbench.service import rendering
 from workbench.service.rendering.design import word
 from workbench.service.rendering.markup import Kind, state_diagram
@@ -24,10 +25,10 @@ from workbench.service.rendering.text import Sheet, sentence
 _NEWEST = slice(None, -21, -1)
 """The last twenty of the related items, the newest first."""
 
-_CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
+_CENTS = ["limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"]
 
 
-def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
+def fields(thing: object, *, reveal: bool = False) -> Message | None:
     """Return the fields of a record as plain values, with private values masked or revealed.
 
     The result is None if the record's row shows all of its fields.
@@ -37,7 +38,7 @@ def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
     return plain(thing, private(thing) if reveal else ()) if thing else None
 
 
-def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
+def plain(thing: object, reveal: Collection[str] = ()) -> Message:
     """Return the displayed members of a record as plain, printable values."""
     block = Sheet(title="", code=(thing.to_toml(),)) if isinstance(thing, Sequence) else describe(thing, reveal=reveal)
 
@@ -60,7 +61,7 @@ def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def related(api: object, key: str) -> dict[str, Any]:
+def related(api: object, key: str) -> Message:
     """Return the timeline of an id, with its newest events, deliveries and requests."""
     known_events = [kept for kept in things.received(api) if things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
@@ -70,7 +71,7 @@ def related(api: object, key: str) -> dict[str, Any]:
     delivered = [] if sandbox is None else [delivery for delivery in sandbox.deliveries() if delivery.event_id in ids]
     called = [call for call in things.entries(api) if things.mentions([call.id, call.request, call.answer], key)]
 
-    def entry(key: object, title: str, at: object, **more: object) -> dict[str, Any]:
+    def entry(key: object, title: str, at: object, **more: object) -> Message:
         return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
 
     def written(event: object) -> str:
@@ -100,7 +101,7 @@ def related(api: object, key: str) -> dict[str, Any]:
 _HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "completed": "Posted"}
 
 
-def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
+def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[Message]:
     """Yield the history of a transaction or application, oldest first, on the sandbox's clock if there is one.
 
     A title is `Posted (settle)`, or `updated: approved (review)`.
@@ -122,19 +123,18 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
         yield {"at": things.iso(at), "title": visible(title, 120), "amount": amount}
 
 
-_STATES: Mapping[str, tuple[Kind, str]] = {
-    "transactions": ("transaction", "status"), "disputes": ("dispute", "status"), "cards": ("card", "status"),
-    "users": ("application", "application_status"), "companies": ("application", "application_status"),
+_STATES: Mapping[str, Kind] = {
+    "transactions": "transaction", "disputes": "dispute", "cards": "card", "users": "application",
+    "companies": "application",
 }  # fmt: skip
-"""State diagram of each list's records, and the column of their current state."""
+"""State diagram of each list's records."""
 
 
-def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
+def states(name: str, facts: Facts) -> list[Any] | None:
     """Return the state diagram of a record, which the page draws; None if the record has no states."""
     if name not in _STATES:
         return None
-    kind, column = _STATES[name]
-    return svg(state_diagram(kind, facts.get(column)))
+    return svg(state_diagram(_STATES[name], facts.get("status") or facts.get("application_status")))
 
 
 def svg(text: str) -> list[Any]:

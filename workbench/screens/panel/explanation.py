@@ -14,7 +14,7 @@ EXPLAINED: Mapping[str, list[str]] = {
     "cards": ["held_cents", "posted_cents"],
 }
 """Columns of amounts that consist of the amounts of transactions, by list."""
-_LINKS = {"transaction_id": "transactions", "card_id": "cards", "user_id": "users", "event_id": "events"}
+_LINKS = "transaction_id:id>transactions card_id:id>cards user_id:id>users event_id:id>events"
 
 
 def explanation(api: object, transactions: Listing, column: str, ids: Sequence[str]) -> Rows:
@@ -30,14 +30,12 @@ def explanation(api: object, transactions: Listing, column: str, ids: Sequence[s
     table = Part(frame, frame[column].astype("Int64")).table()
     facts, _ = facts_of(api, ids)
     table = table if facts is None else with_events(table, facts, api)
-    rows = rows_of_frame(table.rename(columns={"contribution": "contribution_cents"}))
-    columns = tuple(attrs.evolve(each, to=_LINKS.get(each.name)) for each in rows.columns)
+    rows = rows_of_frame(table.rename(columns={"contribution": "contribution_cents"}), _LINKS)
     totals = Counter[str]()
     for cents, code in zip(rows.column("contribution_cents"), rows.column("currency"), strict=True):
         totals[currency(code)] += cents
     total = " + ".join(rendering.money(cents, code) for code, cents in sorted(totals.items())) or rendering.money(0)
     contributions = f"{len(rows.ids):,} contribution{'' if len(rows.ids) == 1 else 's'}"
     notes = [f"{Column(column, 'money').label}: {total}, the sum of {contributions}."]
-    if facts is None:
-        notes.append("The events are not known.")
-    return attrs.evolve(rows, columns=columns, names=data.names, notes=tuple(notes))
+    notes += ["The events are not known."] * (facts is None)
+    return attrs.evolve(rows, names=data.names, notes=tuple(notes))

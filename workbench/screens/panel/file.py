@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import visible
 from workbench.base.system.files import write_file
-from workbench.screens.panel.cells import rows_of_frame
+from workbench.screens.panel.cells import Message, rows_of_frame
 from workbench.screens.panel.listing import Listing, packed, static_table
 from workbench.screens.scripts import FOCUS, bundle
 from workbench.service.rendering.design import variables
@@ -65,23 +65,24 @@ def to_file(
         return to_table(table, path, overwrite=overwrite, tz=tz)
     if hasattr(of, "document"):
         rows = sum(len(each) for each in of.lists.values() if each.is_read)
-        return save(of.document(), path, (rows, 0), overwrite=overwrite)
+        return save(of.document(), path, rows, overwrite=overwrite)
     drawn = getattr(of, "drawn", of)  # the frame from which a chart was drawn
     frame: pd.DataFrame = drawn if is_tabular(drawn) else to_frame(drawn)
     if frame.ndim == 1 or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     check_columns(frame)
     page = _document_of_frame(frame, of)
-    return save(page, path, frame.shape, overwrite=overwrite, revealed=frame.attrs.get("revealed", ()))
+    return save(page, path, *frame.shape, overwrite=overwrite, revealed=frame.attrs.get("revealed", ()))
 
 
 def save(
-    page: str, path: str | Path, shape: tuple[int, int], *, overwrite: bool = False, revealed: Iterable[str] = ()
+    page: str, path: str | Path, rows: int, columns: int = 0, *, overwrite: bool = False, revealed: Iterable[str] = ()
 ) -> "Saved":
     """Write a page.
 
     Args:
-        shape: The numbers of rows and columns of the page's data.
+        rows: Number of rows in the page.
+        columns: Number of columns, if the page has one table.
         revealed: Private columns that the page shows. Only the owner can then read the file.
 
     Raises:
@@ -89,7 +90,7 @@ def save(
     """
     from workbench.analysis.tables.to_file import Saved
 
-    saved = Saved(path=Path(path), rows=shape[0], columns=shape[1], cleaned=0, revealed=tuple(revealed))
+    saved = Saved(path=Path(path), rows=rows, columns=columns, cleaned=0, revealed=tuple(revealed))
     if saved.path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
     write_file(saved.path, page.encode(), private=bool(saved.revealed))
@@ -99,13 +100,14 @@ def save(
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
     """Return the page of a frame. If the frame has a chart, the chart is above the frame."""
     facts = frame.attrs
-    name = "rows" if hasattr(of, "sequence") else str(facts.get("kind") or "rows")
-    title, lead = getattr(getattr(of, "sequence", None), "name", name), ""
+    title = name = str(facts.get("kind") or "rows")
+    lead = ""
+    if hasattr(of, "sequence"):
+        title, name = of.sequence.name, "rows"
     if hasattr(of, "drawn"):
         title, lead = of.get_title() or name, f"<figure>{of._repr_html_()}</figure>"
     listing = Listing(name.replace("_", " "), lambda: rows_of_frame(frame))
-    until = facts.get("until")
-    at = datetime.fromisoformat(until) if until else None
+    at = datetime.fromisoformat(facts["until"]) if facts.get("until") else None
     return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at)
 
 
@@ -114,8 +116,8 @@ def document(
     lists: Iterable[Listing],
     *,
     lead: str = "",
-    overview: Mapping[str, Any] | None = None,
-    about: Mapping[str, Any] | None = None,
+    overview: Message | None = None,
+    about: Message | None = None,
     at: datetime | None = None,
     notes: Iterable[str] = (),
     every: int = 0,

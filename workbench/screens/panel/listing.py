@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
-from workbench.screens.panel.cells import MOST, Column, Rows, uncollected
+from workbench.screens.panel.cells import MOST, Column, Facts, Message, Rows, uncollected
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
@@ -23,7 +23,6 @@ _LONGEST = 500  # maximum length of a cell, in characters
 _LARGEST = 2**53  # largest integer that is exact in JavaScript
 _TIMES = ("time", "wall")
 _NUMBERS = ("money", "number", *_TIMES)  # kinds of columns that compare as numbers
-_SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with the number of values that it can encode
 
 
 class Listing:
@@ -79,7 +78,7 @@ class Listing:
         numbers = self.data.order if numbers is None else numbers
         if self.data.frame is not None:
             return self.data.frame.iloc[numbers]
-        columns: dict[str, Any] = {}
+        columns: Facts = {}
         for column, cells in zip(self.data.columns, self.data.cells, strict=True):
             values: Any = [cells[number] for number in numbers]
             if column.kind in _TIMES:
@@ -87,11 +86,11 @@ class Listing:
             columns[column.name] = values
         return pd.DataFrame(columns)
 
-    def columns(self, part: int = 0, limit: int = MOST) -> dict[str, Any]:
+    def columns(self, part: int = 0, limit: int = MOST) -> Message:
         """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
         return packed(self.name, self.data, part, limit) | {"mark": self.mark}
 
-    def rows_since(self, mark: Any) -> dict[str, Any]:
+    def rows_since(self, mark: Any) -> Message:
         """Return the rows that changed or were added since a page received its rows, or all rows if rows moved.
 
         In the changes, `at` lists the positions of `rows`. New rows have the last positions.
@@ -114,12 +113,12 @@ class Listing:
         """
         if not self._is_current(mark):
             raise UsageError(f"{self.name} changed meanwhile", of="browse")
-        count = len(self.data.ids)
+        count = len(self)
         places = self.data.order if count > MOST else range(count)
         return [places[number] for number in map(int, numbers) if 0 <= number < count]
 
 
-def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
+def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> Message:
     """Return rows as dictionary-encoded columns: a column's distinct values, and each row's index into them.
 
     A column of mostly distinct values is not encoded, and has one value for each row.
@@ -151,7 +150,7 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
     }
 
 
-def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> dict[str, Any]:
+def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> Message:
     """Return a column for a page: its distinct values, how statuses and ids appear, and each row's index or value.
 
     Args:
@@ -168,7 +167,7 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
     elif column.to and names:
         shown = [(name := names.get(value)) and visible(name, 80) for value in values]
-    code = next(code for code, most in _SIZES if len(values) <= most)
+    code = "B" if len(values) <= 2**8 else "H" if len(values) <= 2**16 else "I"  # type of the array of indexes
     return {
         "name": visible(column.name, 80),
         "label": visible(column.label, 80),
@@ -217,9 +216,9 @@ def static_table(listing: Listing, most: int) -> str:
     """Return the first rows of a list as HTML, for pages without scripts."""
     data = listing.data
     filled = (place for place, cells in enumerate(data.cells) if any(cell is not None for cell in cells))
-    places = [(place, column) for place in filled if (column := data.columns[place]).kind != "hidden"]
-    heads = [isolated(column.label) for _, column in places]
-    rows = ([isolated(text(data, number, place)) for place, _ in places] for number in data.order[:most])
+    places = [place for place in filled if data.columns[place].kind != "hidden"]
+    heads = [isolated(data.columns[place].label) for place in places]
+    rows = ([isolated(text(data, number, place)) for place in places] for number in data.order[:most])
     count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
     rest = f", the first {most} are shown" if len(listing) > most else ""
     notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in data.notes)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import compress
+from itertools import chain, compress
 from operator import sub
 from typing import Any
 
@@ -16,6 +16,7 @@ from workbench.client.webhooks.inbox import last_event
 from workbench.sandbox.control_records import private_members
 from workbench.sandbox.internals import internals
 from workbench.screens.panel.cells import (
+    Facts,
     Found,
     Rows,
     columns_of,
@@ -27,7 +28,7 @@ from workbench.service.interface.assumptions import assumptions
 from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS
 
 
-def _facts(x: object, members: str) -> dict[str, Any]:
+def _facts(x: object, members: str) -> Facts:
     """Return members of a record or mapping by column name. Enum members become text, and in numbers a list its length.
 
     Args:
@@ -65,9 +66,8 @@ def received(api: object) -> list[Any]:
 def entries(api: Any, *operations: str) -> list[Any]:
     """Return the journal's calls with an effect, oldest first. With `operations`, return only their completed calls."""
     calls = list(journal_of(api) or ())
-    return (
-        [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls
-    )
+    done = [entry for entry in calls if entry.operation in operations and entry.outcome == "done"]
+    return done if operations else calls
 
 
 _LABELED = {
@@ -110,9 +110,9 @@ def names(api: object) -> dict[str, str]:
     return labels.of
 
 
-def tokens(api: object, member: str) -> dict[str, Any]:
+def tokens(api: object, member: str) -> Facts:
     """Return the addresses or the chains of the tokens of the stored contracts, by description."""
-    found: dict[str, Any] = {}
+    found: Facts = {}
     for record in records(api, "contract"):
         chain = str(chains.chain_of(record["chain_id"]))
         for token in record["tokens"]:
@@ -132,12 +132,10 @@ def iso(value: object) -> str | None:
 def mentions(value: object, key: str) -> bool:
     """Return whether a record, mapping or list contains a text."""
     if walk.is_record(value):
-        return any(mentions(getattr(value, member.name), key) for member in walk.members(type(value)))
+        value = walk.given(value)
     if isinstance(value, Mapping):
-        return any(mentions(item, key) for item in value.values())
-    if isinstance(value, list | tuple):
-        return any(mentions(item, key) for item in value)
-    return bool(value == key)
+        value = [*value.values()]
+    return any(mentions(item, key) for item in value) if isinstance(value, list | tuple) else value == key
 
 
 def now(api: object) -> datetime:
@@ -147,9 +145,19 @@ def now(api: object) -> datetime:
     return moment
 
 
-def stamp(api: object) -> tuple[Any, ...]:
-    """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read."""
+_READS = {"users": "user owner company", "companies": "company", "contracts": "contract"}
+"""Kinds of records that a list of a sandbox reads, if these are few."""
+
+
+def stamp(api: object, name: str = "") -> tuple[Any, ...]:
+    """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read.
+
+    Args:
+        name: Name of a list; the value then changes only when the records of the list change.
+    """
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
+    if sandbox is not None and name in _READS:
+        return tuple(internals(sandbox).changed(kind)[0] for kind in _READS[name].split())
     changes = None if sandbox is None else internals(sandbox).changes()
     # the hash also changes when a person resolves a call
     calls = hash(tuple(entry.final_outcome for entry in entries(api)))
@@ -174,11 +182,10 @@ def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object
 def _merged(*sources: Iterable[Found]) -> list[Found]:
     """Merge the rows of several sources by id: later values win."""
     known: dict[str, Found] = {}
-    for source in sources:
-        for key, facts, thing in source:
-            _, held, first = known.get(key, (key, {}, None))
-            values = {name: value for name, value in facts.items() if value is not None}
-            known[key] = key, {**held, **values}, first or thing
+    for key, facts, thing in chain.from_iterable(sources):
+        _, held, first = known.get(key, (key, {}, None))
+        values = {name: value for name, value in facts.items() if value is not None}
+        known[key] = key, {**held, **values}, first or thing
     return [(key, facts, thing or facts) for key, facts, thing in known.values()]
 
 
@@ -194,11 +201,7 @@ def health(api: object) -> Rows:
     listed = ((str(number), trouble, trouble) for number, trouble in troubles)
     assumed = f"{len(state.assumptions)} unconfirmed assumptions in use: {', '.join(state.assumptions)}."
     versions = ", ".join(f"{name} {version}" for name, version in state.versions.items())
-    notes = (
-        *(["No trouble."] if state.ok else []),
-        *([assumed] if state.assumptions else []),
-        f"Versions: {versions}.",
-    )
+    notes = ["No trouble."] * state.ok + [assumed] * bool(state.assumptions) + [f"Versions: {versions}."]
     columns = "kind:status what count:number fix last:time operation:hidden rule:hidden member:hidden"
     return rows_of(columns, listed, *notes, newest=False)
 
@@ -206,9 +209,7 @@ def health(api: object) -> Rows:
 def contracts(api: Any) -> Rows:
     """Return the contracts, one row per token."""
     listed = api.list_contracts()
-    notes = (
-        (f"{NO_FUNDS}: these are test chains.",) if any(contract.chain_id in TEST_CHAINS for contract in listed) else ()
-    )
+    notes = [f"{NO_FUNDS}: these are test chains."] * any(contract.chain_id in TEST_CHAINS for contract in listed)
     listed_rows = []
     for described in listed:
         chain = str(chains.chain_of(described.chain_id)) if type(described.chain_id) is int else str(described.chain_id)
@@ -323,8 +324,7 @@ def _of_events(api: object) -> Rows:
     frame = history(getattr(api, "inbox", None) or []).transactions().rename(columns=names_of)
     rows = rows_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first"))
     cells, ids = tuple(rows.column(column.name) for column in _TRANSACTION), rows.column("id")
-    things = [*map(by_id.get, ids)]
-    return Rows(columns=_TRANSACTION, cells=cells, things=things, ids=ids, names=names(api), newest="")
+    return Rows(columns=_TRANSACTION, cells=cells, things=by_id.get, ids=ids, names=names(api), newest="")
 
 
 def _of_books(stored: Iterable[list[Any]]) -> tuple[list[str], tuple[list[Any], ...]]:
@@ -384,11 +384,10 @@ def rewards(api: Any, users: Iterable[str] = ()) -> Rows:
     """Return the rewards activity of users from all reachable pages, with its frame."""
     from workbench.analysis.rewards.reading import fetch
 
-    rows = rows_of_frame(fetch(api, list(users), progress=False).frame())
-    several = len({*rows.column("user_id")}) > 1
-    shown = {"type": {"kind": "status"}, "user_id": {"kind": "id" if several else "hidden", "to": "users"}}
-    columns = tuple(attrs.evolve(each, **shown.get(each.name, {})) for each in rows.columns)
-    return attrs.evolve(rows, columns=columns, ids=[key or "" for key in rows.column("id")], names=names(api))
+    frame = fetch(api, list(users), progress=False).frame()
+    kind = "id" if frame["user_id"].nunique() > 1 else "hidden"
+    rows = rows_of_frame(frame, f"type:status user_id:{kind}>users")
+    return attrs.evolve(rows, ids=[key or "" for key in rows.column("id")], names=names(api))
 
 
 def events(api: object) -> Rows:
@@ -403,19 +402,12 @@ def events(api: object) -> Rows:
 
 def deliveries(api: object) -> Rows:
     """Return the sandbox's deliveries to registered endpoints, and the deliveries that the inbox rejected."""
-    sandbox = sandbox_of(api)
-    listed: list[tuple[str, Mapping[str, Any], Any]] = [
-        (
-            delivery.id,
-            {**walk.given(delivery), "at": delivery.attempts[-1].at if delivery.attempts else delivery.due},
-            delivery,
-        )
-        for delivery in (() if sandbox is None else sandbox.deliveries())
-    ]
-    listed += [
-        (f"refused-{number}", {"state": f"refused: {refusal.reason}", "at": refusal.at}, None)
-        for number, refusal in enumerate(getattr(getattr(api, "inbox", None), "refusals", ()))
-    ]
+    sandbox, listed = sandbox_of(api), list[Found]()
+    for delivery in () if sandbox is None else sandbox.deliveries():
+        at = delivery.attempts[-1].at if delivery.attempts else delivery.due
+        listed.append((delivery.id, {**walk.given(delivery), "at": at}, delivery))
+    for number, refusal in enumerate(getattr(getattr(api, "inbox", None), "refusals", ())):
+        listed.append((f"refused-{number}", {"state": f"refused: {refusal.reason}", "at": refusal.at}, None))
     columns = "at:time state:status kind event_id:id>events tried:number endpoint:id due:time held"
     hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
     return rows_of(columns, listed, *([hint] if sandbox is not None and not listed else []))
@@ -423,8 +415,7 @@ def deliveries(api: object) -> Rows:
 
 def requests(api: object) -> Rows:
     """Return the calls with an effect from the journal, and the requests that the sandbox received."""
-    sandbox = sandbox_of(api)
-    listed: list[tuple[str, Mapping[str, Any], Any]] = []
+    sandbox, listed = sandbox_of(api), list[Found]()
     for number, request in enumerate(() if sandbox is None else sandbox.requests()):
         facts = _facts(request, "status_code=status operation id=request_id") | {
             "what": f"{request.method} {request.path or 'a path that is not served'}",
@@ -441,7 +432,7 @@ def requests(api: object) -> Rows:
     return rows_of("started:time what outcome:status evidence status_code:number operation log id:id", listed)
 
 
-def evidence_of(api: Any) -> dict[str, Any]:
+def evidence_of(api: Any) -> Facts:
     """Return the evidence, by id, on the journal's calls with an unknown outcome."""
     journal = journal_of(api)
     if journal is None or not (unknown := journal.unknown()):
@@ -449,7 +440,7 @@ def evidence_of(api: Any) -> dict[str, Any]:
     return {seen.attempt: seen for seen in journal.evidence_of(unknown)}
 
 
-def call_facts(call: Any, evidence: Mapping[str, Any]) -> dict[str, Any]:
+def call_facts(call: Any, evidence: Facts) -> Facts:
     """Return the values of a journal entry by column."""
     facts = _facts(call, "id what operation environment started ended status outcome error answer")
     seen = evidence.get(call.id)

@@ -74,7 +74,10 @@ def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[s
     ]
     if facts is not None:
         facts = facts[mask(facts["currency"] == currency)]
-        first, last = (_milliseconds(facts["at"].fillna(facts[name])) for name in ("earliest", "latest"))
+        first, last = (
+            ((facts["at"].fillna(facts[name]) - pd.Timestamp(0, tz=UTC)) / pd.Timedelta(milliseconds=1)).to_numpy()
+            for name in ("earliest", "latest")
+        )
         net.append(amounts(first, last, whole(facts["net_cents"])))
         holds.append(amounts(last, last, whole(facts["held_cents"])))
     first, last, changes = map(np.concatenate, zip(*net, strict=True))
@@ -86,8 +89,3 @@ def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[s
         "posted": amounts(posted_at, posted_at, posted),
         "asked": amounts(asked_at, asked_at, np.where(declined, -1, 1) * is_asked),
     }
-
-
-def _milliseconds(times: "pd.Series[Any]") -> Any:
-    """Return times in milliseconds since 1970, or NaN for missing times."""
-    return ((times - pd.Timestamp(0, tz=UTC)) / pd.Timedelta(milliseconds=1)).to_numpy()

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property, partial
+from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -11,7 +12,7 @@ import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed, visible
 from workbench.client.session import sandbox_of
-from workbench.screens.panel.cells import Rows, milliseconds
+from workbench.screens.panel.cells import Message, Rows, milliseconds
 from workbench.screens.panel.details import svg
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
@@ -34,25 +35,21 @@ class Filters:
     until: str = ""
     zone: str = "UTC"
 
-    def days(self, now: datetime) -> tuple[date, date]:
+    def days(self, now: datetime) -> tuple[str, str]:
         """Return the first and the last day of the range.
 
         Raises:
-            UsageError: The range, time zone or a date is invalid.
+            UsageError: The range or the time zone is invalid.
         """
-        from workbench.analysis.tables.periods import moment, zone
+        from workbench.analysis.tables.periods import zone
 
         if self.range not in RANGES:
             raise UsageError([not_allowed("range", self.range, RANGES)], of="browse")
         today = now.astimezone(zone(self.zone)).date()
-        month = today.replace(day=1)
-        if self.range == "custom":
-            ends: Any = moment(self.since or month, "since", "UTC"), moment(self.until or today, "until", "UTC")
-            return ends[0].date(), ends[1].date()
-        if self.range == "last":
-            last = month - _DAY
-            return last.replace(day=1), last
-        return today - _BACK.get(self.range, today.day - 1) * _DAY, today
+        last = today.replace(day=1) - _DAY if self.range == "last" else today
+        first = today - _BACK[self.range] * _DAY if self.range in _BACK else last.replace(day=1)
+        since, until = (self.since, self.until) if self.range == "custom" else ("", "")
+        return since or str(first), until or str(last)
 
 
 @attrs.frozen(kw_only=True)
@@ -92,18 +89,18 @@ class Scope:
         Raises:
             UsageError: A filter is invalid, or the range ends before it starts.
         """
-        from workbench.analysis.tables.periods import bounds, period_before
+        from workbench.analysis.tables.periods import bounds, period_before, zone
 
         days = filters.days(now)
         _, start, end = bounds(days, filters.zone)
-        before = period_before(days, filters.zone)
+        before, since, until = map(milliseconds, (period_before(days, filters.zone), start, end))
         self.filters, self.now, self.days, self.start, self.end = filters, now, days, start, end
-        self.range, self.before = self.span(start, end), self.span(before, start)
-        last = (str(days[1] - back * _DAY) for back in reversed(range(_LINE)))
-        self.line = [self.span(*bounds(day, filters.zone)[1:]) for day in last]
+        self.range, self.before = (since, until), (before, since)
+        midnight = end.astimezone(zone(filters.zone))
+        self.line = [*pairwise(milliseconds(midnight - back * _DAY) for back in reversed(range(_LINE + 1)))]
 
     @cached_property
-    def amounts(self) -> Mapping[str, Any]:
+    def amounts(self) -> Any:
         """Return the amounts of the transactions."""
         from workbench.screens.panel.money import money_of
 
@@ -126,11 +123,6 @@ class Scope:
         """Return the history in the range, for charts and the caller's tiles."""
         currency = self.currency if self._is_mixed else None
         return self._history.filter(self.days, tz=self.filters.zone, currency=currency)
-
-    @staticmethod
-    def span(start: datetime, end: datetime) -> tuple[float, float]:
-        """Return the start and the end of a range in milliseconds."""
-        return milliseconds(start), milliseconds(end)
 
     def filter(self, column: str) -> str:
         """Return the filter that limits a list's time column to the range."""
@@ -192,27 +184,26 @@ def posted(scope: Scope) -> Tile:
     return scope.money(tile, cents, of)
 
 
-def collateral(scope: Scope, column: str = "value_cents") -> Tile:
+def collateral(scope: Scope, column: str = "value_cents", label: str = "Collateral") -> Tile:
     """Value of the tokens in the contracts."""
-    label = "Collateral" if column == "value_cents" else "Credit capacity"
     try:
         cents = [value for value in scope.lists("contracts").column(column) if value is not None]
     except WorkbenchError as error:
-        return Tile(label=label, figure="–", note=rendering.plain(error).splitlines()[0][:120], list="contracts")
+        return Tile(label=label, note=rendering.plain(error).splitlines()[0][:120], list="contracts")
     note = f"now: {len(cents):,} tokens of contracts" if column == "value_cents" else "now: at the advance rates"
     return Tile(label=label, figure=rendering.money(sum(cents)), note=note, list="contracts")
 
 
 def credit_capacity(scope: Scope) -> Tile:
     """Spending that the collateral backs at the advance rates."""
-    return collateral(scope, "credit_cents")
+    return collateral(scope, "credit_cents", "Credit capacity")
 
 
 def points_outstanding(scope: Scope) -> Tile:
     """Points of the users whose rewards were read."""
     label, frame = "Points outstanding", scope.lists("rewards").frame
     if frame is None:
-        return Tile(label=label, figure="–", note="press to read rewards", list="rewards")
+        return Tile(label=label, note="press to read rewards", list="rewards")
     from workbench.analysis.reports.history import history
 
     points, count = history(frame).points()["outstanding"].sum(), frame["user_id"].nunique()
@@ -232,7 +223,7 @@ def tiles(scope: Scope, chosen: Iterable[Any]) -> Iterator[Tile]:
     """Yield tiles by name. A caller's function receives the history in the range and returns the tile's value."""
     for each in chosen:
         if callable(each):
-            label, note = getattr(each, "__name__", "tile"), (getattr(each, "__doc__", None) or "").partition("\n")[0]
+            label, note = getattr(each, "__name__", "tile"), (each.__doc__ or "").partition("\n")[0]
             figure = visible(str(each(scope.shown)), 80)
             yield Tile(label=sentence(rendering.label(label)), figure=figure, note=visible(note, 120))
         else:
@@ -246,13 +237,12 @@ def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
         UsageError: A name is unknown.
     """
     chosen = tuple(chosen)
-    for each in chosen:
-        if not callable(each) and each not in TILES:
-            raise UsageError(f"the tiles are {', '.join(TILES)}, or functions of a history", of="browse")
+    if not all(callable(each) or each in TILES for each in chosen):
+        raise UsageError(f"the tiles are {', '.join(TILES)}, or functions of a history", of="browse")
     return chosen
 
 
-def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
+def attention(lists: Callable[[str], Rows]) -> Iterator[Message]:
     """Yield the tasks for people, most urgent first. Each is a sentence, with the list and filter of its records."""
     health = lists("health")
     for what, count, fix in zip(*map(health.column, ("what", "count", "fix")), strict=True):
@@ -273,7 +263,7 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
             yield {"text": text, "note": "", "list": name, "filter": f"{column}={status}"}
 
 
-def charts(scope: Scope) -> Iterator[dict[str, Any]]:
+def charts(scope: Scope) -> Iterator[Message]:
     """Yield the charts below the tiles, each as an element with the list and filter to which it leads."""
     from workbench.analysis import charts as draw
     from workbench.analysis.reports.history import history
@@ -283,7 +273,7 @@ def charts(scope: Scope) -> Iterator[dict[str, Any]]:
     shown, days = scope.shown, (scope.end - scope.start).days
     by = "day" if days <= 36 else "week" if days <= 191 else "month"
 
-    def chart(title: str, axes: Any, to: str, text: str = "") -> dict[str, Any]:
+    def chart(title: str, axes: Any, to: str, text: str = "") -> Message:
         return {"title": title, "list": to, "filter": text, "chart": svg(axes._repr_html_())}
 
     def top(title: str, count: int) -> str:

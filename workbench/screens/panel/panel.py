@@ -1,7 +1,7 @@
 """Panel with all data that a session can read. One widget fetches rows and details from the kernel on demand."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ from workbench.screens.forms.widgets import (
 )
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
-from workbench.screens.panel.cells import Rows
+from workbench.screens.panel.cells import Facts, Message, Rows
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import EXPLAINED, explanation
 from workbench.screens.panel.file import document, save, script, to_file
@@ -142,12 +142,12 @@ class Rewards(Listing):
         self.user = user
         self.read()
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> Message:
         """Return the user whose rewards the page shows, and the users that can be chosen."""
         return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
 
 
-def _buttons(offered: Iterable[Offer]) -> list[dict[str, Any]]:
+def _buttons(offered: Iterable[Offer]) -> list[Message]:
     """Return actions for the page, with the arguments of controls that a person enters."""
     return [
         {"do": offer.do, "label": offer.label, "control": offer.control, "asks": dict(offer.asks)} for offer in offered
@@ -211,7 +211,7 @@ class Panel(Displayed):
         self._tell("go", list=name, filter=text)
         return listing
 
-    def show(self, name: str, key: str) -> dict[str, Any]:
+    def show(self, name: str, key: str) -> Message:
         """Open the details of a record: fields, timeline, related events, deliveries and requests, and actions.
 
         Raises:
@@ -252,12 +252,11 @@ class Panel(Displayed):
             every: Interval in seconds at which the page reloads itself; 0 for never.
         """
         info = self._on_start({})
-        about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
+        about = {name: info[name] for name in ("environment", "host", "tenant")}
         first, last = self.filters.days(things.now(self._api))
-        overview: dict[str, Any] = {}
+        overview: Message = {}
         for part in ("attention", "charts", "tiles"):
             overview |= self._on_overview({"part": part})
-        del overview["filters"]
         return document(
             f"Workbench: {info['tenant'] or info['host']}",
             self._read(),
@@ -285,7 +284,7 @@ class Panel(Displayed):
 
     # messages of the page
 
-    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, asked: Message) -> Message:
         """Return the answer to a message from the page. Errors are returned as text."""
         number = asked.get("ask")
         try:
@@ -297,7 +296,7 @@ class Panel(Displayed):
     def _tell(self, event: str, **facts: object) -> None:
         self.widget.send({"event": event, **facts})
 
-    def _on_start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_start(self, asked: Message) -> Message:
         info, sandbox = self._api.info(), self.sandbox
         return {
             "environment": info["environment"],
@@ -312,29 +311,22 @@ class Panel(Displayed):
             **self._on_tick(asked),
         }
 
-    def _on_overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_overview(self, asked: Message) -> Message:
         """Return a part of the overview: the tasks for people, the tiles with their filters, or the charts."""
-
-        def lists(name: str) -> Rows:
-            return self._current(name).data
-
         part, stamp = asked.get("part"), self._stamp()
         if part == "attention":
-            return {"attention": list(attention(lists))}
+            return {"attention": list(attention(self._rows))}
         if self._scope is None or self._scope[0] != stamp:
-            self._scope = stamp, Scope(self._api, lists)
+            self._scope = stamp, Scope(self._api, self._rows)
         scope = self._scope[1]
-        wanted = {
-            name: str(value) for name, value in (asked.get("filters") or {}).items() if hasattr(self.filters, name)
-        }
-        filters = attrs.evolve(self.filters, **wanted)
+        filters = attrs.evolve(self.filters, **asked.get("filters") or {})
         scope.show(filters, things.now(self._api))
         self.filters = filters
         if part == "charts":
             return {"charts": list(charts(scope))}
         return {"filters": attrs.asdict(filters), "tiles": [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]}
 
-    def _on_rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_rows(self, asked: Message) -> Message:
         """Return the rows of a list, or the changes since a page received its rows."""
         name = self._asked_list(asked)
         self.selected, listing = name, self.lists[name]
@@ -356,7 +348,7 @@ class Panel(Displayed):
 
     def _current(self, name: str, *, again: bool = False) -> Listing:
         """Return a list, which is read again first if the session changed. Rewards are read again only on request."""
-        listing, stamp = self.lists[name], things.stamp(self._api)
+        listing, stamp = self.lists[name], things.stamp(self._api, name)
         if not listing.is_read or again or (self._read_at.get(name) != stamp and name not in _STILL):
             listing.read()
             if name not in self._read_at:
@@ -364,7 +356,10 @@ class Panel(Displayed):
             self._read_at[name] = stamp
         return listing
 
-    def _asked_list(self, asked: Mapping[str, Any]) -> str:
+    def _rows(self, name: str) -> Rows:
+        return self._current(name).data
+
+    def _asked_list(self, asked: Message) -> str:
         name = str(asked.get("list"))
         if name not in self.lists:
             raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
@@ -372,12 +367,12 @@ class Panel(Displayed):
 
     def _number(self, name: str, key: str) -> int:
         """Return the row position of a record."""
-        number = self._current(name).data.positions.get(key)
+        number = self._rows(name).positions.get(key)
         if number is None:
             raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
         return number
 
-    def _on_details(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_details(self, asked: Message) -> Message:
         """Open a record, and return its details and actions."""
         name, key = self._asked_list(asked), str(asked.get("id"))
         listing, number = self.lists[name], self._number(name, key)
@@ -396,7 +391,7 @@ class Panel(Displayed):
             **({} if name in _STILL else details.related(self._api, key.partition(" ")[0])),
         }
 
-    def _on_reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_reveal(self, asked: Message) -> Message:
         """Show the private values of the open record, and note this in the journal. The page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("the record is not open", of="browse")
@@ -406,21 +401,21 @@ class Panel(Displayed):
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
         return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
-    def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
+    def _offered(self) -> list[tuple[Offer, Facts]]:
         """Return the actions for the open record, with their arguments."""
         name, key = self.opened or ("transactions", "")
-        data = self._current(name).data
+        data = self._rows(name)
         return offers.of_row(name, data.facts(data.positions[key]), self._api) if key in data.positions else []
 
-    def _on_find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_find(self, asked: Message) -> Message:
         """Find the list that contains a record. If the page names a list, this list is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
         for name in sorted(self.lists, key=hint.__ne__):
-            if name != "rewards" and key in self._current(name).data.positions:
+            if name != "rewards" and key in self._rows(name).positions:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
-    def _on_explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_explain(self, asked: Message) -> Message:
         """Open the list of the postings behind an amount of a transaction, a card or a tile."""
         name, column, key = self._asked_list(asked), str(asked.get("column")), asked.get("id")
         if column not in EXPLAINED.get(name, ()):
@@ -432,15 +427,14 @@ class Panel(Displayed):
             numbers = listing.select(asked.get("mark"), asked["rows"])
         keys = data.column("card_id" if name == "cards" else "id")
         ids = [data.ids[number] for number in numbers if key in (None, keys[number])]
-        load = partial(explanation, self._api, listing, column, ids)
-        self.lists[EXPLANATION] = Listing(EXPLANATION, load)
+        self.lists[EXPLANATION] = Listing(EXPLANATION, partial(explanation, self._api, listing, column, ids))
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
-    def _panes(self) -> Mapping[str, Any]:
+    def _panes(self) -> Facts:
         """Return the widgets of higher packages that the panel offers in a sandbox environment."""
         return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
 
-    def _offer(self, asked: Mapping[str, Any], *, control: bool) -> tuple[Offer, dict[str, Any]]:
+    def _offer(self, asked: Message, *, control: bool) -> tuple[Offer, Facts]:
         """Return the operation or control that the page names, with its arguments, if the panel offers it."""
         do, offered = str(asked.get("do_what")), self._offered()
         if asked.get("list"):
@@ -450,7 +444,7 @@ class Panel(Displayed):
                 return offer, arguments
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
-    def _on_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_form(self, asked: Message) -> Message:
         do = str(asked.get("do_what"))
         if do in self._panes():
             self._close_form()
@@ -462,7 +456,7 @@ class Panel(Displayed):
         offer, _ = self._offer(asked, control=False)
         return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
 
-    def _on_control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_control(self, asked: Message) -> Message:
         """Call a sandbox control that the panel offers for the open record."""
         offer, arguments = self._offer(asked, control=True)
         typed = asked.get("values") or {}
@@ -476,23 +470,25 @@ class Panel(Displayed):
         self._changed(offers.done(offer.do, answer))
         return {}
 
-    def _on_export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_export(self, asked: Message) -> Message:
         """Write the rows that a page shows to a file in the working folder, in the order of the page."""
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
         if kind not in _FILES:
             raise UsageError(f"unknown format {visible(kind, 20)}", of="browse")
-        if kind == "page":
-            return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
         listing, path = self._current(name), f"{name.replace(' ', '-')}.{kind}"
         numbers = listing.select(asked.get("mark"), asked["rows"])
-        if kind != "html":
-            return {"text": str(to_file(listing.frame(numbers), path, overwrite=overwrite))}
-        shown = Listing(name, lambda: listing.data.only(numbers))
-        notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
-        page = document(sentence(name), [shown], at=things.now(self._api), notes=notes)
-        return {"text": str(save(page, path, (len(shown), len(shown.data.columns)), overwrite=overwrite))}
+        if kind == "page":
+            saved = to_file(self, "workbench.html", overwrite=overwrite)
+        elif kind == "html":
+            shown = Listing(name, lambda: listing.data.only(numbers))
+            notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
+            page = document(sentence(name), [shown], at=things.now(self._api), notes=notes)
+            saved = save(page, path, len(shown), overwrite=overwrite)
+        else:
+            saved = to_file(listing.frame(numbers), path, overwrite=overwrite)
+        return {"text": str(saved)}
 
-    def _on_select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_select(self, asked: Message) -> Message:
         """Store the selected rows."""
         listing = self.lists[self._asked_list(asked)]
         ids = [listing.data.ids[number] for number in listing.select(asked.get("mark"), asked["rows"])]
@@ -513,7 +509,7 @@ class Panel(Displayed):
             raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
         return listing.frame([listing.data.positions[key] for key in ids if key in listing.data.positions])
 
-    def _on_tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_tick(self, asked: Message) -> Message:
         """Return whether anything changed since a stamp. Lists are then read again when they are shown."""
         stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
         return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
@@ -521,7 +517,7 @@ class Panel(Displayed):
     def _stamp(self) -> str:
         return repr(things.stamp(self._api))
 
-    def _on_undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_undo(self, _: Message) -> Message:
         self._changed(self.last_action.undo(), undone=True)
         return {}
 
@@ -543,7 +539,7 @@ class Panel(Displayed):
             text += f" Refresh the lists: {what_went_wrong(error)}"
         self._tell("changed", stamp=stamp, text=text, undo=last.undoable is not None)
 
-    def _on_close_form(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _on_close_form(self, _: Message) -> Message:
         self._close_form()
         return {}
 
