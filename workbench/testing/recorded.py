@@ -359,9 +359,7 @@ def _exchange(members: Members, place: str, reading: Reading) -> Exchange | None
     host = urlsplit(url).netloc if "://" in url else ""
     target, _, query = url.partition("?")
     _, prefix, path = target.partition(PREFIX + "/")
-    rows = [row for row in SERVED.values() if row.method == method] if prefix else []
-    found = ((row, row.in_path("/" + path)) for row in rows)
-    operation, path_members = next(((row, part) for row, part in found if part is not None), (None, {}))
+    operation, path_members = _operation(method, "/" + path) if prefix else (None, {})
     if operation is not None:
         reading.hosts.add(host)
     if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
@@ -400,6 +398,13 @@ def _bytes(body: object) -> bytes:
     if body is None or isinstance(body, bytes):
         return body or b""
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
+
+
+def _operation(method: str, path: str) -> tuple[Json, Texts]:
+    for row in SERVED.values():
+        if row.method == method and (members := row.in_path(path)) is not None:
+            return row, members
+    return None, {}
 
 
 @lru_cache(maxsize=64)
