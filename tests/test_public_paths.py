@@ -111,7 +111,7 @@ OTHERS = {
     "Sandbox.serve certfile": "its own test",
     "Sandbox.serve keyfile": "its own test", "Inbox.serve path": "of a URL", "errors.Problem path": "of a member", "sequences.param path": "of a value",
     "sequences.ref path": "of a value", "rewards.Rewards path": "what fetch returns", "Session inbox": "what connect makes",
-    "AsyncSession inbox": "what connect makes", "testing.HttpApplication.universe folder": "what a campaign makes",
+    "AsyncSession inbox": "what connect makes",
     "bulk.resume rows": "as bulk.run", "read_table rejects": "as to_file", "Limits rows": "a number",
 }  # fmt: skip
 """Functions that pass the path to a function above, or take another kind of path."""

@@ -254,6 +254,11 @@ def test_evidence_for_unknown_rows_is_looked_up_and_nothing_decided(tmp_path: Pa
     assert "carried out" in found[0].found
     assert len(to_frame(found)) == 2
     assert result.counts == {"done": 2, "unknown": 2}
+    for one in found:  # what a person decided counts, also against the evidence
+        api.journal.resolve(one.attempt, "not_sent")
+    assert [(one.proposal, one.found) for one in investigate(api, result)] == [
+        ("not_sent", "the journal says not sent")
+    ] * 2
 
 
 def test_sigterm_awaits_the_rows_in_flight(sandbox: Sandbox, tmp_path: Path) -> None:

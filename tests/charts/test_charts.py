@@ -208,6 +208,11 @@ def test_deliveries_by_fate() -> None:
     assert says(axes) == ["3, 1 waiting, 1 failed", "1"]
     assert title(axes) == "Webhook deliveries by kind: 4, in 6 attempts"
 
+    missing = pd.DataFrame(
+        {"kind": "a", "state": "delivered", "attempts": pd.Series([None, float("nan"), 2], dtype=object)}
+    )
+    assert title(charts.deliveries_chart(missing)) == "Webhook deliveries by kind: 3, in 2 attempts"
+
 
 # -- all charts --------------------------------------------------------------------------------------------------
 
@@ -242,6 +247,12 @@ def test_every_chart_is_here() -> None:
     assert {*(draw.__name__ for draw, _, _ in EVERY.values()), "state_diagram"} == {*charts.__all__}
     assert len(charts.__all__) <= 14
     assert len(KINDS) <= 8
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_empty_list_is_a_picture_of_nothing(name: str) -> None:
+    """It names no columns, and needs none."""
+    assert widths(EVERY[name][0]([])) == []
 
 
 @pytest.mark.slow
@@ -554,7 +565,7 @@ def test_rows_of_points_after_concat_are_drawn_once() -> None:
         assert chart.get_label() == draw(rewards).get_label()
         assert (
             chart.drawn.attrs["notes"][0]
-            == "5 rows occur more than once, as after concat (points 55.25); each counts once."
+            == "Rows that occur more than once, as after concat: 5 (points 55.25); each counts once."
         )
 
 

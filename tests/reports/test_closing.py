@@ -333,6 +333,7 @@ def test_a_month_without_data_or_in_the_future_is_refused() -> None:
             history.close("2026-01")
         with pytest.raises(UsageError, match=r"must be a period such as"):
             history.close("June")
+        assert history.filter(at="2026-01-01").close("2025-12").month == "2025-12", "the data end with the month"
 
 
 @pytest.mark.slow

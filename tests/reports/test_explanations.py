@@ -110,9 +110,13 @@ def test_postings_events_and_requests(spend: Any) -> None:
     assert explained["posting"].tolist() == ["settlement", "settlement", "refund"]
     assert set(explained["event_id"]) <= events
     assert explained["requests"].iloc[2].startswith("simulate_refund 200")
+
+    bought = wb.history(api).transactions()
+    net = wb.history(api).explain(bought, "net_cents", bought["refunded_cents"].tolist().index(700))
+    assert net[["posting", "contribution_cents"]].to_numpy().tolist() == [["settlement", 2_500], ["refund", -700]]
     assert explained.attrs["number"] == "2800"
     assert any(
-        "Left out, in JPY: 1 postings (posted 400 JPY, net 400 JPY)." in note for note in explained.attrs["notes"]
+        "Left out, in JPY: 1 posting (posted 400 JPY, net 400 JPY)." in note for note in explained.attrs["notes"]
     )
 
 

@@ -120,7 +120,7 @@ def test_currencies_are_never_added() -> None:
 
     for frame in made[:1] + made[2:-1]:
         assert {"usd", "eur", "jpy"} == set(frame["currency"]), frame.attrs["kind"]
-    assert "Left out, in JPY: 1 authorizations" in " ".join(made[-1].attrs["notes"])
+    assert "Left out, in JPY: 1 authorization" in " ".join(made[-1].attrs["notes"])
     assert wb.history(table).filter(currency="JPY").spend()["net_cents"].tolist() == [29_552]
     assert wb.history(table).filter(currency="eur").spend()["net_cents"].tolist() == [2_000]
     assert wb.history(table).approvals(freq=None)["authorizations"].tolist() == [3]
@@ -138,7 +138,7 @@ def test_rows_doubled_by_concat_count_once() -> None:
 
     for frame in (wb.history(doubled).spend(), wb.history(doubled).spend(freq="month"), wb.history(doubled).changes()):
         assert (
-            "2 transactions occur more than once (authorized 15.00 USD, posted 15.00 USD); the newest counts."
+            "Older rows of a transaction: 2 (authorized 15.00 USD, posted 15.00 USD); the newest row counts."
             in frame.attrs["notes"]
         )
     assert wb.history(doubled).spend()["net_cents"].tolist() == [1_500]
@@ -251,7 +251,7 @@ def test_postings_after_concat_count_once() -> None:
         figures = [name for name in report(table) if name != "running"]
         pd.testing.assert_frame_equal(report(table)[figures], report(doubled)[figures])
     amounts = "posted 50.00 USD, refunded 10.00 USD, net 40.00 USD, requested 50.00 USD"
-    note = f"3 postings occur more than once ({amounts}); each counts once."
+    note = f"Postings that occur more than once: 3 ({amounts}); each counts once."
     assert note in wb.history(doubled).roll_forward().attrs["notes"]
 
 

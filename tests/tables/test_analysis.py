@@ -247,8 +247,8 @@ def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None
         assert report[column].iloc[-1] == signed.iloc[:-3].sum() - signed.iloc[[1, 4]].sum()
         notes = report.attrs["notes"]
         assert f"Left out, without created_at: 2 rows (points {without['points'].normalize():,f})." in notes
-        assert "Left out, without points: 1 rows." in notes
-        repeated = f"3 rows occur more than once, as after concat (points {points['points'].iloc[-3:].sum().normalize():,f}); each counts once."
+        assert "Left out, without points: 1 row." in notes
+        repeated = f"Rows that occur more than once, as after concat: 3 (points {points['points'].iloc[-3:].sum().normalize():,f}); each counts once."
         assert repeated in notes
 
 
@@ -340,11 +340,11 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
         wb.history(doubled).liability()["outstanding"].tolist()
         == wb.history(points).liability()["outstanding"].tolist()
     )
-    repeated = f"{len(points) - 50:,} rows occur more than once, as after concat (points {points['points'].iloc[50:].sum().normalize():,f})"
+    repeated = f"Rows that occur more than once, as after concat: {len(points) - 50:,} (points {points['points'].iloc[50:].sum().normalize():,f})"
     assert any(note.startswith(repeated) for note in wb.history(doubled).points().attrs["notes"])
     assert twice["disputes"].sum() == len(disputes)
-    assert "3 rows occur more than once, as after concat; each counts once." in twice.attrs["notes"]
+    assert "Rows that occur more than once, as after concat: 3; each counts once." in twice.attrs["notes"]
     resolved = [{**record, "status": "canceled"} for record in disputes[:1]]
     for reads in ([*disputes, *resolved], [*resolved, *disputes]):
-        with pytest.raises(UsageError, match="1 rows have one id and different status; keep one of them"):
+        with pytest.raises(UsageError, match="rows with one id and different status: 1; keep one of them"):
             wb.history(reads).disputes()

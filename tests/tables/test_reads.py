@@ -210,7 +210,7 @@ def test_ids_in_both_types_and_rows_without_id() -> None:
 
     assert rewards.frame()["id"].isna().tolist() == [False, False, True, True]
     assert any(note.startswith("2 rows have no id") for note in rewards.notes)
-    assert any(note.startswith("1 rows were received twice") for note in rewards.notes)
+    assert any(note.startswith("Rows that were received twice and are here once: 1.") for note in rewards.notes)
 
 
 @pytest.mark.parametrize("items", [b'{"items":null}', b"{}", b'{"items":{}}', b"[]"], ids=str)

@@ -7,10 +7,10 @@ shows is a fault of the sandbox. A difference that the service shows is a change
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import attrs
 import orjson
@@ -35,7 +35,7 @@ from workbench.service.rendering.text import Grid
 from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, resource_of
 from workbench.testing.learning import Replay, sample_of
-from workbench.testing.recorded import MALFORMED, Exchange, Paths, Reading, given_files, read_traffic
+from workbench.testing.recorded import MALFORMED, Exchange, Paths, Reading, Texts, given_files, read_traffic
 from workbench.testing.recording import exchange_of
 from workbench.testing.shapes import TOKEN, Shapes
 
@@ -65,7 +65,7 @@ class Difference:
     accepted: str = ""  # reason given in the exception that accepts it
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Checked(Shown):
     """Result of a check: the differences, the number of comparisons, and the items that were not compared."""
 
@@ -109,7 +109,7 @@ class Corpus:
         self,
         paths: Paths,
         *,
-        names: Mapping[str, str] | None = None,
+        names: Texts | None = None,
     ) -> Reading:
         """Add traffic, with each value replaced by a value of the same shape. Return counts of read and skipped items.
 
@@ -134,16 +134,15 @@ class Corpus:
         if not (self.folder / _ABOUT).exists():
             files[self.folder / _ABOUT] = _HEAD.encode()
 
-        def write_key(file: BinaryIO) -> None:
-            ids = {new: old for old, new in shapes.ids.items()}
-            file.write(orjson.dumps({**private, "ids": {**private["ids"], **ids}}))
-
         key = self.folder / _KEY
         if not key.exists():  # without the key, nobody could resolve the ids of traffic that is written first
             self.folder.mkdir(parents=True, exist_ok=True)
             ignored = {self.folder / ".gitignore": f"{_KEY}\n".encode()}
             write_files({**ignored, key: orjson.dumps(private)}, private={key})
-        write_files({**files, key: write_key}, private={key})
+        files[key] = lambda file: file.write(
+            orjson.dumps({**private, "ids": {**private["ids"], **{new: old for old, new in shapes.ids.items()}}})
+        )
+        write_files(files, private={key})
         return reading
 
     def _private(self) -> dict[str, Any]:
@@ -236,7 +235,7 @@ class _Again:
         sample: The recorded traffic.
     """
 
-    def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
+    def __init__(self, api: Any, ids: Texts, sample: Sample) -> None:
         self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(x.key for x in sample.calls).most_common(1) or [("", 0)]

@@ -1,6 +1,5 @@
 """Simulated deliveries to an application: late, duplicate, concurrent, forged, unknown kinds, a rotated key."""
 
-import hashlib
 import inspect
 import json
 from collections import Counter
@@ -13,6 +12,7 @@ from workbench.base.keys import Key
 from workbench.base.schema import strict_json
 from workbench.base.system.messages import HeaderDict
 from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
+from workbench.sandbox.context import Seeds
 from workbench.sandbox.delivery import wire_event
 from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
@@ -24,6 +24,8 @@ KEY = "universe-signing-key-1"
 _NEXT = Key.of("universe-signing-key-2", "keys")
 """Signing key after the rotation; until it is complete, the secondary header is signed with the first key."""
 _FORGER = Key.of("not-the-signing-key", "keys")
+MADE_UP = Seeds(1)
+"""Source of fictitious ids, which belong to names."""
 _TIMEOUT = 10.0  # maximum seconds until the application answers a delivery
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
 _LATE = ((0.2, ""), (2.5, "2 s late"), (95.0, "95 s late"), (7_200.0, "2 h late"))
@@ -115,13 +117,13 @@ class Deliveries(Life):
             event = {**event, "version": "1.9.0", "addedLater": {"members": ["of", "1.9.0"]}}
             text += f", {unknown}"
         elif unknown:
-            key = made_up(name, 1)
+            key = MADE_UP.uuid(f"unknown {name}")
             other = {**event, "id": key, "resource": "loyalty", "action": "expired", "body": {"id": key}}
             what = f"loyalty.expired after {name}"
             self._send_later(0.5, _delivery(what, "loyalty.expired, unknown kind", other, keys, "unknown"))
         forged = [*_FORGED][self._decide(f"event {name} forged", 4, 0.03)]
         if forged:
-            copy, story = {**event, "id": made_up(name, 2)}, f"forged copy of {text} ({forged})"
+            copy, story = {**event, "id": MADE_UP.uuid(f"forged {name}")}, f"forged copy of {text} ({forged})"
             fake = _delivery(f"forged {name}", story, copy, _FORGED[forged], "forged")
             if forged == "signature of another body":
                 fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self._signing)
@@ -159,17 +161,24 @@ class Deliveries(Life):
         if process.dead:
             self.add_line("delivery", f"{delivery.text}{attempt}: the application is down")
             return
-        label, headers = f"delivery of {delivery.name}{attempt}", HeaderDict(delivery.headers)
-        receive = process.application.receive
+        label, receive = f"delivery of {delivery.name}{attempt}", process.application.receive
+        is_async = inspect.iscoroutinefunction(receive)
 
-        def ended(status: object) -> None:
+        async def received() -> None:
+            try:
+                status = receive(HeaderDict(delivery.headers), delivery.body)
+                status = await status if is_async else status
+            except NotSimulated:
+                raise
+            except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
+                status = f"500 ({type(error).__name__}: {error})"
             self._answered(process, delivery, status, attempt)
 
         self.add_line("delivery", f"{delivery.text}{attempt}")
-        if inspect.iscoroutinefunction(receive):
-            process.loop.start(_received(receive, headers, delivery.body, ended), label)
-        else:
-            self._guard(process, label, lambda: ended(_call(receive, headers, delivery.body)))
+        if is_async:
+            process.loop.start(received(), label)
+        else:  # the coroutine awaits nothing, so it runs to its end
+            self._guard(process, label, lambda: [*received().__await__()])
 
     def _answered(self, process: Process, delivery: Delivery, status: object, attempt: str) -> None:
         process.check()
@@ -208,28 +217,3 @@ def _delivery(name: str, text: str, event: Event, keys: Iterable[Key], kind: str
     body = _FORMS[form](event)
     signed = {name: sign(body, key) for name, key in zip((SIGNATURE, SECONDARY), keys, strict=False)}
     return Delivery(name, text, {"content-type": "application/json", **signed}, body, kind)
-
-
-async def _received(
-    receive: Callable[..., Any], headers: dict[str, str], body: bytes, ended: Callable[[Any], None]
-) -> None:
-    try:
-        status = await receive(headers, body)
-    except NotSimulated:
-        raise
-    except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
-        status = f"500 ({type(error).__name__}: {error})"
-    ended(status)
-
-
-def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> Any:
-    try:
-        return receive(headers, body)
-    except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
-        return f"500 ({type(error).__name__}: {error})"
-
-
-def made_up(name: str, number: int) -> str:
-    """Return the fictitious id that belongs to a name."""
-    drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
-    return f"{drawn}-0000-4000-8000-{number:012x}"

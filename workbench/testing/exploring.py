@@ -23,7 +23,7 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
 from workbench.testing.decisions import Breach, Decisions, Moment, Numbers
 from workbench.testing.http_application import HttpApplication, HttpUniverse
-from workbench.testing.machine import MachineClock
+from workbench.testing.machine import MachineClock, machine_clock
 from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
@@ -99,10 +99,10 @@ _LONGEST_LINE = 2_000  # maximum length of a line in the story, in characters
 class Failure:
     """A universe in which the application fails, made as small as possible.
 
-    `seed` and `universe` replay the original universe. `decisions`, `story` and `trace` belong to the small universe.
+    The exploration's seed and `universe` replay the original universe. `decisions`, `story` and `trace` belong to the
+    small universe.
     """
 
-    seed: int
     universe: int
     found_trace: str
     decisions: Numbers
@@ -148,7 +148,7 @@ class Exploration(Shown):
             return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(lines))
         failure = self.failure
         lines.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
-        lines.append(f"replay: seed {failure.seed}, universe {failure.universe}, trace {failure.found_trace}")
+        lines.append(f"replay: seed {self.seed}, universe {failure.universe}, trace {failure.found_trace}")
         code = (f"The shortest story (trace {failure.trace}):", *failure.lines())
         status = Cell(("✗ wrong",), "status:failed")
         return Sheet(title=f"Universes, seed {self.seed}", status=status, words=tuple(lines), code=code)
@@ -188,7 +188,7 @@ class _Explorer:
             self.plain_was_right = not universe.breaches
         return universe
 
-    def failure(self, seed: int, number: int, found: Universe, *, shrinks: bool) -> Failure:
+    def failure(self, number: int, found: Universe, *, shrinks: bool) -> Failure:
         """Return the failure of a universe, which is made smaller if it can be repeated.
 
         If the universe without faults passed at first and fails in a rerun, state outlives a universe.
@@ -206,7 +206,6 @@ class _Explorer:
         rows = [("transaction", "application", "service"), *unequal(small.books, small.service)]
         books = (f"     {name:<38} {booked:>12} {posted:>12}" for name, booked, posted in rows)
         return Failure(
-            seed=seed,
             universe=number,
             found_trace=found.trace,
             decisions=small.decisions.taken,
@@ -279,7 +278,7 @@ def explore(
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
     """
-    with nullcontext() if isinstance(application, HttpApplication) else MachineClock() as machine:
+    with nullcontext() if isinstance(application, HttpApplication) else machine_clock() as machine:
         sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         options = {"guide": sandbox.guide(), "scenario": scenario, "machine": machine, "fresh_modules": fresh_modules}
         explorer = _Explorer(application, invariants, sandbox, options)
@@ -296,8 +295,7 @@ def explore(
                 state.done = number + 1
                 show(state)
                 if explored.breaches:
-                    shrinks = universe is None and decisions is None
-                    failure = explorer.failure(seed, number, explored, shrinks=shrinks)
+                    failure = explorer.failure(number, explored, shrinks=universe is None and decisions is None)
                     break
     state.ended = True
     show(state)

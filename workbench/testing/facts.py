@@ -30,10 +30,6 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
 _BYTES = 16  # minimum length for which a list of numbers counts as bytes
-_MEASURED = frozenset({"textEvidence"})
-"""Texts that are compared by length."""
-_PADDED = frozenset({"merchantCity"})
-"""Texts with significant trailing blanks."""
 
 
 @cache
@@ -146,9 +142,9 @@ class Reader:
             return text.lower() if text.lower() in self._ids else "id"
         if name == "version" and VERSION.fullmatch(text):
             return text
-        if name in _MEASURED:
+        if name == "textEvidence":
             return len(text)
-        if name in _PADDED:
+        if name == "merchantCity":  # trailing blanks are significant
             return len(text) - len(text.rstrip())
         near = name == "expiresAt" or "/parameters/" in path
         seconds = seconds_of(text) if near or not text.isdigit() else None

@@ -73,7 +73,7 @@ class Flip:
     failure: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Flips(Shown):
     """Assumptions that a test suite relies on, each with a test that shows it, and assumptions that no test noticed."""
 

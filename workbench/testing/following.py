@@ -4,7 +4,7 @@ Events without a cause become changes from outside.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -22,7 +22,7 @@ from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.adoption import Adoption, snaked
 from workbench.testing.facts import seconds_of
-from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item
+from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item, Members, Texts
 from workbench.testing.twin import Change, Run, Step, Twin, outside
 
 MAX_KEPT = 20_000  # maximum number of calls and events to replay
@@ -35,7 +35,7 @@ _NEW = {
 
 
 @cache
-def assumed_names(cls: type[Any]) -> Mapping[str, str]:
+def assumed_names(cls: type[Any]) -> Texts:
     """Return the assumptions about a record's member names, by wire name."""
     of = f"{walk.snake(cls.__name__)}."
     return {member.wire: of + member.name for member in walk.members(cls) if member.about.assumed}
@@ -151,7 +151,7 @@ class Following:
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # this recorder left all headers out
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], "", headers, x.sent)
+        request = Request(x.method, PREFIX + x.path, "", headers, x.sent)
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         missing = self._missing(x, tenant)
         states: list[Change] = []
@@ -204,7 +204,7 @@ class Following:
 
         return run
 
-    def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
+    def _expected(self, x: Exchange, resource: str) -> list[Members] | None:
         """Return the events that a call may have caused, oldest first; None if unknown."""
         queue = self._queues.get(resource) if resource else None
         if queue is None:
@@ -226,21 +226,22 @@ class Following:
         """Yield changes of a record, before a time, that events show and that no call made."""
         queue = self._queues.get(resource)
         while queue:
-            at = _time_of(queue[0])
+            event = queue[0]
+            times = (event.event.get("eventReceivedAt"), event.spend.get("postedAt"), event.spend.get("authorizedAt"))
+            at = next((at for at in map(seconds_of, times) if at is not None), None)  # by the service's clock
             if (at is None and before != float("inf")) or (at or 0.0) >= before:
                 return
             self._move(at)
             self._emitted = 0
             with suppress(*MALFORMED):
-                if step := self._from_event(queue, resource):
+                if step := self._from_event(event, queue, resource):
                     yield step, []
                 else:
                     self.left["events show no change that a sandbox makes"] += 1
             del queue[: max(self._emitted, 1)]
 
-    def _from_event(self, queue: list[Delivery], resource: str) -> Step | None:
+    def _from_event(self, event: Delivery, queue: list[Delivery], resource: str) -> Step | None:
         """Return the change behind the first event of a queue as a step."""
-        event = queue[0]
         self.adoption.at, self.adoption.tenant = int(self._now * 1000), self.twin.learn_key("recorded")
         change = (_spent if event.resource == "transaction" else _changed)(event, resource, self.adoption)
         if change is None:
@@ -310,18 +311,10 @@ _FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated
 
 def _group(queue: list[Delivery]) -> list[Delivery]:
     """Return the first event, with further events that the same change may have caused."""
-    group = queue[:1]
+    group, cents = queue[:1], queue[0].cents
     for event in queue[1:3]:
-        before, cents = group[-1], group[-1].cents
-        if cents is None or event.cents != cents:
-            break
-        if event.action != _FOLLOWS.get((before.action, (cents > 0) - (cents < 0))):
+        follows = None if cents is None else _FOLLOWS.get((group[-1].action, (cents > 0) - (cents < 0)))
+        if event.cents != cents or event.action != follows:
             break
         group.append(event)
     return group
-
-
-def _time_of(event: Delivery) -> float | None:
-    """Return the time of an event on the service's clock; None if the event has no time."""
-    times = (event.event.get("eventReceivedAt"), event.spend.get("postedAt"), event.spend.get("authorizedAt"))
-    return next((at for at in map(seconds_of, times) if at is not None), None)

@@ -5,7 +5,6 @@ command starts the process again. A repeated universe may therefore run differen
 tried.
 """
 
-import heapq
 import json
 import shlex
 import socket
@@ -225,7 +224,7 @@ class HttpUniverse(Universe):
     def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: object, **options: Any) -> None:
         super().__init__(lambda _: http, sandbox, *given, **options, key=http.key, fork=http.reset is not None)
         self._http = http
-        self._batch: list[tuple[Delivery, str]] = []
+        self._batch: list[Delivery] = []
         self._failed_calls = 0
         self._unknown: list[object] = []
 
@@ -263,10 +262,9 @@ class HttpUniverse(Universe):
     def _deliver(self, delivery: Delivery) -> None:
         """Add a delivery to the next batch."""
         delivery.attempts += 1
-        attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
         if not self._batch:
             self.after(_TOGETHER, self._send)
-        self._batch.append((delivery, attempt))
+        self._batch.append(delivery)
 
     def _send(self) -> None:
         """Send a batch in parallel. If a decision says so, kill the process meanwhile."""
@@ -276,19 +274,19 @@ class HttpUniverse(Universe):
             self.counts["deliveries at the machine's time, which is not simulated"] += len(batch)
         killed = 0
         if self._http.kill:
-            killed = self._decide(f"crash in delivery of {batch[0][0].name}", len(_KILLED_AFTER), 0.25)
+            killed = self._decide(f"crash in delivery of {batch[0].name}", len(_KILLED_AFTER), 0.25)
         with ThreadPoolExecutor(len(batch)) as pool:
-            sent = [pool.submit(self._http.receive, delivery) for delivery, _ in batch]
+            sent = [pool.submit(self._http.receive, delivery) for delivery in batch]
             if killed:
                 time.sleep(_KILLED_AFTER[killed])
                 self._http.crash()
             statuses = [delivery.result() for delivery in sent]
         kind = "deliveries at the same time" if len(batch) > 1 else "deliveries one at a time"
         self.counts[kind] += len(batch)
-        for (delivery, attempt), status in zip(batch, statuses, strict=True):
-            self.add_line(
-                "delivery", f"{delivery.text}{attempt}{f', {len(batch)} at the same time' if len(batch) > 1 else ''}"
-            )
+        together = f", {len(batch)} at the same time" if len(batch) > 1 else ""
+        for delivery, status in zip(batch, statuses, strict=True):
+            attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
+            self.add_line("delivery", f"{delivery.text}{attempt}{together}")
             self._answered(self._process, delivery, status or "no response", attempt)
             if delivery.kind != "forged":
                 self.after(0, lambda delivery=delivery: self._check(delivery))  # type: ignore[misc]
@@ -328,7 +326,4 @@ class HttpUniverse(Universe):
             time.sleep(_POLL_INTERVAL)
             self.collect()
             while self._agenda:  # send the deliveries that the latest calls caused
-                when, _, action = heapq.heappop(self._agenda)
-                self.move(when)
-                self.sync()
-                action()
+                self._next()

@@ -27,7 +27,7 @@ from workbench.testing.facts import is_word
 from workbench.testing.following import QUERY_NAMES, Following, Sample, assumed_names
 from workbench.testing.proposals import PARTS, alternatives, proposed
 from workbench.testing.reads import send_reads
-from workbench.testing.recorded import Item, Paths, Reading, given_files, read_traffic
+from workbench.testing.recorded import Item, Paths, Reading, Texts, given_files, read_traffic
 from workbench.testing.recording import exchanges
 from workbench.testing.twin import Attempt, Change, Step, Twin
 
@@ -61,7 +61,7 @@ class Unlisted:
     place: str
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Learned(Shown):
     """Result of learning: a finding for each assumption, the unexplained observations, and the matching settings."""
 
@@ -268,9 +268,8 @@ class Replay:
 
     def _finding(self, key: str) -> Finding:
         expected = self.base.get(key)
-        tally = self.tallies.get(key)
-        if tally is None and key in self.learned:
-            tally = self.learned_from[key]  # a setting that is applied no longer leads to a difference
+        # a setting that is applied no longer leads to a difference
+        tally = self.tallies.get(key, self.learned_from[key] if key in self.learned else None)
         if tally is None:
             place = self.undecided.get(key, "")
             return Finding(id=key, status="undecided" if place else "not seen", expected=expected, place=place)
@@ -315,7 +314,7 @@ def _is_better(tried: Attempt, current: Attempt) -> bool:
 def learn(
     paths: Paths | Client,
     *,
-    names: Mapping[str, str] | None = None,
+    names: Texts | None = None,
     user_id: str | None = None,
 ) -> Learned:
     """Read recorded traffic, and return the behavior under which a replay of the traffic has no differences.

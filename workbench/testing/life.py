@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -26,8 +26,9 @@ from workbench.sandbox.internals import internals
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.machine import ZONES, MachineClock
-from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled
+from workbench.testing.process import Action, Connected, ConnectedAsync, Database, Process, ProcessKilled
 
+S = TypeVar("S", Connected, ConnectedAsync)
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
 """Maximum number of faults in one universe, by the first word of the decision."""
 _RESTART = 2.0
@@ -115,7 +116,7 @@ class Life:
         self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application has made
         self.calm = False  # whether no more faults occur
         self._factory = application
-        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._agenda: list[tuple[float, int, Action]] = []
         self._count = itertools.count()
         self._ordinals: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
@@ -131,13 +132,11 @@ class Life:
 
     def connect_async(self, **options: object) -> AsyncSession:
         """Return an asynchronous session for the application. The arguments are those of a client."""
-        session: AsyncSession = self._connect(ConnectedAsync, options)
-        return session
+        return self._connect(ConnectedAsync, options)
 
     def connect(self, **options: object) -> Session:
         """Return a synchronous session for the application."""
-        session: Session = self._connect(Connected, options)
-        return session
+        return self._connect(Connected, options)
 
     def database(self, name: str = "application.db") -> sqlite3.Connection:
         """Open a SQLite database for the application. Only committed data survive a crash."""
@@ -175,17 +174,6 @@ class Life:
             self.sandbox.clock.advance(seconds=step / 1000)
         self.collect()
 
-    def is_due(self) -> bool:
-        """Return whether the sandbox has a scheduled change that is due."""
-        due: int = self._engine.store.get("meta", "next_due")
-        return due <= (self._epoch + self.now) * 1000
-
-    def begin_later(self, seconds: float) -> None:
-        """Start the universe at a later time."""
-        self.sandbox.clock.advance(seconds=seconds)
-        self._epoch += seconds
-        self.move(0.0)
-
     @property
     def wall(self) -> datetime:
         """The universe's time as shown by a wall clock."""
@@ -198,7 +186,7 @@ class Life:
             self._kill(process, name)
             raise ProcessKilled
 
-    def commit(self, process: Process, run: Callable[[], Any]) -> None:
+    def commit(self, process: Process, run: Action) -> None:
         """Commit, with a possible crash before and after."""
         self.point(process, "before a commit")
         run()
@@ -240,8 +228,8 @@ class Life:
         outgoing.status = getattr(answer, "status", None)
         return answer
 
-    def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:
-        arguments = {
+    def _connect(self, cls: type[S], options: Mapping[str, Any]) -> S:
+        arguments: Any = {
             "sandbox": self.sandbox,
             "base_url": self.sandbox.base_url,
             "api_key": self.sandbox.full_key,
@@ -258,7 +246,7 @@ class Life:
         self._process.check()
         return self._process
 
-    def _at(self, when: float, action: Callable[[], object]) -> None:
+    def _at(self, when: float, action: Action) -> None:
         heapq.heappush(self._agenda, (when, next(self._count), action))
 
     def _numbered(self, name: str) -> str:
@@ -299,7 +287,7 @@ class Life:
         if not self._fresh:
             return self._factory
         for name in [*sys.modules]:
-            if any(name == fresh or name.startswith(f"{fresh}.") for fresh in self._fresh):
+            if f"{name}.".startswith(tuple(f"{fresh}." for fresh in self._fresh)):
                 del sys.modules[name]
         module = importlib.import_module(self._factory.__module__)
         loaded: Callable[[Any], Any] = attrgetter(self._factory.__qualname__)(module)
@@ -326,7 +314,7 @@ class Life:
             self._ticks += 1
             self._at(self.now + _TICK, again)
 
-    def _guard(self, process: Process, label: str, run: Callable[[], Any]) -> Any:
+    def _guard(self, process: Process, label: str, run: Action) -> Any:
         """Run the application's code outside a task. Return None if the process is killed meanwhile.
 
         A failing job or request is recorded in the story, like a failing task.

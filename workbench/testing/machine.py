@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 ZONES = ("UTC", "America/New_York", "Pacific/Auckland")
@@ -18,38 +18,17 @@ _BEGIN = 1_768_489_200.0  # Unix time in 2026; each universe replaces it
 
 
 class MachineClock:
-    """Clock that shows the time of universes to code that reads the machine's clock, within a `with` block.
+    """Clock that shows the time of universes to code that reads the machine's clock.
 
     `time.monotonic` is replaced in the module `time`. Code that imported the function earlier still reads the machine's
     clock.
     """
 
-    def __init__(self) -> None:
-        self._travel: Any = None
-        self._traveller: Any = None
-        self._zone: str | None = None
-        self._monotonic = time.monotonic
+    def __init__(self, traveller: Any) -> None:
+        self._traveller = traveller
         self._seconds = _BEGIN
 
-    def __enter__(self) -> "MachineClock":
-        import time_machine
-
-        self._zone = os.environ.get("TZ")
-        self._travel = time_machine.travel(_BEGIN, tick=False)
-        self._traveller = self._travel.start()
-        time.monotonic = self._passed
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        time.monotonic = self._monotonic
-        self._travel.stop()
-        if self._zone is None:
-            os.environ.pop("TZ", None)
-        else:
-            os.environ["TZ"] = self._zone
-        time.tzset()
-
-    def _passed(self) -> float:
+    def passed(self) -> float:
         return self._seconds
 
     def use_zone(self, number: int) -> None:
@@ -72,7 +51,7 @@ class MachineClock:
         def note(frame: FrameType, event: str, called: Any) -> None:
             name = getattr(called, "__qualname__", "") if event == "c_call" else ""
             reader: FrameType | None = frame
-            if event == "call" and frame.f_code is MachineClock._passed.__code__:
+            if event == "call" and frame.f_code is MachineClock.passed.__code__:
                 name, reader = "time", frame.f_back
             is_read = name in _SHOWN or name in _NOT_SIMULATED
             module = "workbench." if reader is None else str(reader.f_globals.get("__name__"))
@@ -94,3 +73,21 @@ class MachineClock:
         for name, count in reads.items():
             what = f"time.{name}, which is not simulated" if name in _NOT_SIMULATED else "the machine's clock"
             counts[f"reads of {what}, in the first universe"] += count
+
+
+@contextmanager
+def machine_clock() -> Iterator[MachineClock]:
+    """Replace the machine's clock within a `with` block."""
+    import time_machine
+
+    zone, monotonic = os.environ.get("TZ"), time.monotonic
+    with time_machine.travel(_BEGIN, tick=False) as traveller:
+        clock = MachineClock(traveller)
+        time.monotonic = clock.passed
+        try:
+            yield clock
+        finally:
+            time.monotonic = monotonic
+            os.environ.pop("TZ", None)
+            os.environ.update({} if zone is None else {"TZ": zone})
+            time.tzset()

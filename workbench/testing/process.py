@@ -10,6 +10,8 @@ import attrs
 from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.session import AsyncSession, Session
 
+Action = Callable[[], Any]
+
 
 class ProcessKilled(BaseException):
     """The application's process has ended. Nothing that its code does afterwards has an effect."""
@@ -48,7 +50,7 @@ class Database(sqlite3.Connection):
     """Connection whose commits are possible crash points."""
 
     process: "Process"
-    at_commit: Callable[[Callable[[], Any]], None]
+    at_commit: Callable[[Action], None]
 
     def __del__(self) -> None:
         with suppress(sqlite3.Error):  # a killed application leaves connections open
@@ -64,7 +66,7 @@ class Database(sqlite3.Connection):
     def executemany(self, sql: str, *parameters: object) -> Any:
         return self.cursor().executemany(sql, *parameters)
 
-    def guarded(self, sql: str, run: Callable[[], Any], result: object) -> Any:
+    def guarded(self, sql: str, run: Action, result: object) -> Any:
         """Run a statement. A statement that commits implicitly counts as a commit."""
         self.process.check()
         first = sql.lstrip()[:8].upper()

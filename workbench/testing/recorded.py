@@ -34,6 +34,10 @@ from workbench.testing.facts import seconds_of
 
 Json = Any
 """A JSON value."""
+Members = Mapping[str, Any]
+"""Members of a JSON object, or values by their meaning."""
+Texts = Mapping[str, str]
+"""Headers, path parameters, and names of members by their meaning."""
 Values = Iterator[tuple[str, Any]]
 """Values of a file, each after its place."""
 SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
@@ -100,16 +104,16 @@ class Exchange:
     method: str
     path: str  # path after the prefix, such as "/payment-routes"
     query: list[tuple[str, str]]
-    sent_headers: Mapping[str, str]
+    sent_headers: Texts
     sent: bytes
     status: int
-    headers: Mapping[str, str]
+    headers: Texts
     received: bytes
     at: float | None  # Unix time in seconds, by the service's clock if known
-    operation: Json = None  # typed as Any, because an Operation is a descriptor
-    path_members: Mapping[str, str] = {}
-    body: Json = None  # JSON body of the request, or None without a body
-    answer: Json = None  # JSON body of the response
+    operation: Json  # typed as Any, because an Operation is a descriptor
+    path_members: Texts
+    body: Json  # JSON body of the request, or None without a body
+    answer: Json  # JSON body of the response
 
     @property
     def name(self) -> str:
@@ -132,7 +136,7 @@ class Exchange:
         return {**dict(self.query), **_object(self.body), **self.path_members}
 
     @property
-    def answered(self) -> Mapping[str, Any]:
+    def answered(self) -> Members:
         """The answer; empty if it is not an object."""
         return _object(self.answer)
 
@@ -142,11 +146,11 @@ class Delivery:
     """One webhook delivery. Its body and spend are empty if the event has none."""
 
     place: str
-    headers: Mapping[str, str]
-    event: Mapping[str, Any]
+    headers: Texts
+    event: Members
     at: float | None
-    body: Mapping[str, Any]
-    spend: Mapping[str, Any]
+    body: Members
+    spend: Members
     resource: str  # kind of the event's record, such as "card"
     action: str  # what happened to the record, such as "updated"
 
@@ -172,7 +176,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """One path or several paths."""
 
 
-def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
+def read_traffic(paths: Iterable[Path], names: Texts, reading: Reading) -> Iterator[Item]:
     """Yield the exchanges and deliveries in files and folders, in order. `reading` counts the unreadable items.
 
     Raises:
@@ -195,7 +199,7 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
             raise _unusable(folder_or_file, f"holds no exchange of a request and an answer, and no event; {reasons}")
 
 
-def given_files(paths: Paths, names: Mapping[str, str], of: str) -> list[Path]:
+def given_files(paths: Paths, names: Texts, of: str) -> list[Path]:
     """Return one path or several paths as a list.
 
     Raises:
@@ -215,7 +219,7 @@ def _unusable(path: Path, problem: str) -> UnusableFile:
     return UnusableFile(f"{visible(path.name, 100)}: {problem}")
 
 
-def _read_file(path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
+def _read_file(path: Path, names: Texts, reading: Reading) -> Iterator[Item]:
     try:
         if not path.is_file():
             raise _unusable(path, "cannot be read (no such file)")
@@ -250,7 +254,7 @@ def _values(path: Path, head: bytes, file: BinaryIO, reading: Reading) -> Values
     return _lines(file, name, reading)
 
 
-def _item(raw: dict[str, Any], place: str, names: Mapping[str, str], reading: Reading) -> Item | None:
+def _item(raw: Members, place: str, names: Texts, reading: Reading) -> Item | None:
     """Return the exchange or event of a HAR entry, a journal's row, a bare event, or a log's members."""
     if isinstance(raw.get("request"), dict) and "response" in raw:
         return item_of(_har_members(raw, place, reading), place, reading)
@@ -265,7 +269,7 @@ def _item(raw: dict[str, Any], place: str, names: Mapping[str, str], reading: Re
     return item_of(members, place, reading)
 
 
-def _member(raw: Mapping[str, Any], path: str, default: object) -> Any:
+def _member(raw: Members, path: str, default: object) -> Any:
     """Return a member by its name or dotted path."""
     return raw[path] if path in raw else get_path(raw, path) if "." in path else default
 
@@ -309,7 +313,7 @@ def _headers(raw: object) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in pairs}
 
 
-def _har_members(entry: Json, place: str, reading: Reading) -> dict[str, Any]:
+def _har_members(entry: Json, place: str, reading: Reading) -> Members:
     request, response = entry["request"], entry.get("response") or {}
     content = response.get("content") or {}
     text = content.get("text") or ""
@@ -330,7 +334,7 @@ def _har_members(entry: Json, place: str, reading: Reading) -> dict[str, Any]:
 # exchanges
 
 
-def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | None:
+def item_of(members: Members, place: str, reading: Reading) -> Item | None:
     """Return the exchange or event with some of the members in `NAMES`; None for anything else, which is skipped."""
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
@@ -345,7 +349,7 @@ def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | 
     return None
 
 
-def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Exchange | None:
+def _exchange(members: Members, place: str, reading: Reading) -> Exchange | None:
     """Return an exchange; None, which is noted, if it has no answer or belongs to another service."""
     method, url, status = members["method"], members["url"], str(members["status"])
     number = int(status) if status.isascii() and status.isdecimal() else 0
@@ -355,9 +359,7 @@ def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Excha
     host = urlsplit(url).netloc if "://" in url else ""
     target, _, query = url.partition("?")
     _, prefix, path = target.partition(PREFIX + "/")
-    rows = [row for row in SERVED.values() if row.method == method] if prefix else []
-    found = ((row, row.in_path("/" + path)) for row in rows)
-    operation, path_members = next(((row, part) for row, part in found if part is not None), (None, {}))
+    operation, path_members = _operation(method, "/" + path) if prefix else (None, {})
     if operation is not None:
         reading.hosts.add(host)
     if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
@@ -398,6 +400,13 @@ def _bytes(body: object) -> bytes:
     return body.encode() if isinstance(body, str) else orjson.dumps(body)
 
 
+def _operation(method: str, path: str) -> tuple[Json, Texts]:
+    for row in SERVED.values():
+        if row.method == method and (members := row.in_path(path)) is not None:
+            return row, members
+    return None, {}
+
+
 @lru_cache(maxsize=64)
 def http_time(text: str) -> float | None:
     """Return the time of a Date header, in seconds since 1970; None for any other text."""
@@ -412,9 +421,7 @@ def http_time(text: str) -> float | None:
 
 def _lines(file: BinaryIO, name: str, reading: Reading) -> Values:
     """Yield the values of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
-    number = 0
-    while line := file.readline(MAX_ENTRY + 1):
-        number += 1
+    for number, line in enumerate(iter(lambda: file.readline(MAX_ENTRY + 1), b""), 1):
         place = f"{name}:{number}"
         if len(line) > MAX_ENTRY:
             reading.skip(f"a line is longer than {MAX_ENTRY:,} bytes", place)
@@ -489,7 +496,7 @@ def _database(path: Path, name: str) -> Values:
         raise UnusableFile(f"{name}: is not an inbox or a journal, or is damaged ({type(error).__name__})") from None
 
 
-def _journaled(row: Json) -> dict[str, Any]:
+def _journaled(row: Json) -> Members:
     """Return the members of a journal's call."""
     operation, members = SERVED[row["operation"]], strict_json.stored(row["journaled"])
     body = {wire: value for wire, value in members.items() if f"{{{wire}}}" not in operation.path}

@@ -7,6 +7,7 @@ numbers, keys and unknown members are replaced by letters and digits that are de
 import hmac
 import ipaddress
 import re
+import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -21,7 +22,7 @@ from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
 from workbench.testing.facts import MOMENT, VERSION, declared, numbers, words
-from workbench.testing.recorded import SERVED, Delivery, Exchange, Item
+from workbench.testing.recorded import SERVED, Delivery, Exchange, Item, Texts
 
 TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -54,10 +55,10 @@ _MAX_IDS = 200_000  # maximum number of ids that are kept so that reads can be r
 
 @cache
 def _spoken() -> frozenset[str]:
-    """Return the words in documented messages, names and paths, in lower case."""
+    """Return the words that may be shown, and those in documented messages, names and paths, in lower case."""
     texts = [failure.message for row in OPERATIONS.values() for failure in row.failures]
     texts += [*declared(), *(row.path for row in SERVED.values())]
-    return frozenset({*(word.lower() for text in texts for word in TOKEN.findall(text)), *_KNOWN})
+    return words() | _KNOWN | {word.lower() for text in texts for word in TOKEN.findall(text)}
 
 
 class Shapes:
@@ -99,7 +100,7 @@ class Shapes:
             return self.text(raw[:10_000].decode("utf-8", "replace"))
         return self.value(value)
 
-    def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def headers(self, headers: Texts) -> dict[str, str]:
         """Return the headers that a replay needs."""
         kept = {name: value for name, value in headers.items() if name in _HEADERS and _OPEN_HEADER.fullmatch(value)}
         return kept | {name: self.text(value) for name, value in headers.items() if name in _SECRET_HEADERS}
@@ -118,13 +119,14 @@ class Shapes:
 
     def text(self, text: str, name: str = "") -> str:
         """Return a text of the same shape."""
-        if text.lower() in words() or (name in _CODES and _CODE.fullmatch(text)):
-            return text
-        if MOMENT.fullmatch(text) and name in declared(walk.DateTime):
-            return text
-        if name == "version" and VERSION.fullmatch(text):
-            return text
-        if name in _PLAIN and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text):
+        is_open = (
+            text.lower() in words()
+            or (name in _CODES and _CODE.fullmatch(text))
+            or (name in declared(walk.DateTime) and MOMENT.fullmatch(text))
+            or (name == "version" and VERSION.fullmatch(text))
+            or (name in _PLAIN and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text))
+        )
+        if is_open:
             return text
         if _DAY.fullmatch(text):
             drawn_day = self._drawn(text)
@@ -138,13 +140,12 @@ class Shapes:
         return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
 
     def _replaced(self, text: str) -> str:
-        if text.lower() in words() or text.lower() in _spoken() or (self._keeps_ids and UUID.fullmatch(text)):
+        if text.lower() in _spoken() or (self._keeps_ids and UUID.fullmatch(text)):
             return text
         drawn = self._drawn(text.lower())
         family = family_of_address(text) if 30 < len(text) < 66 else None
         if UUID.fullmatch(text):
-            new, text = drawn.hex(), text.lower()
-            new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
+            new, text = str(uuid.UUID(bytes=drawn[:16], version=4)), text.lower()
         elif family is Family.EVM:
             new = "0x" + drawn[:20].hex()
             new = new if text.lower() == text else eip55(new)

@@ -4,7 +4,7 @@ The twin has no state other than the sandbox's. The sandbox's clock shows the re
 happens. Changes without a call are taken from events and answers.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ from workbench.sandbox.store import Store
 from workbench.service.interface.table import INVALID_ACCOUNT
 from workbench.service.interface.vocabulary import Role
 from workbench.testing.facts import Facts, Reader, differing
-from workbench.testing.recorded import MALFORMED
+from workbench.testing.recorded import MALFORMED, Members, Texts
 
 TENANT = {"name": "recorded", "team": "individual", "management": "self", "corporate_cards": True}
 Change = Callable[["Twin"], object]
@@ -47,7 +47,7 @@ class _Seeds(Seeds):
 class Settings(dict[str, Any]):
     """Settings that record which of them are read."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Members) -> None:
         super().__init__(values)
         self.touched: dict[str, Any] = {}
 
@@ -69,10 +69,10 @@ class Step:
     run: Run
     name: str = ""  # name of the operation
     status: int = 0
-    new_ids: Mapping[str, str] = {}
+    new_ids: Texts = attrs.field(factory=dict)
     facts: Facts = attrs.field(factory=dict)
     has_key: bool = False  # whether the call had an idempotency key
-    events: list[Mapping[str, Any]] | None = None  # events that the call may have caused; None if unknown
+    events: list[Members] | None = None  # events that the call may have caused; None if unknown
     is_last: bool = False  # whether no later call can explain the events
     exchange: Any = None
 
@@ -82,7 +82,7 @@ class Attempt:
     """The twin's answer to a step, and its differences from the recorded answer."""
 
     state: Change | None  # another state in which the step found the twin
-    changes: Mapping[str, Any]  # changed settings
+    changes: Members  # changed settings
     touched: Collection[str]  # settings that were read
     shown: Facts
     recorded: Facts
@@ -118,9 +118,7 @@ class Twin:
         with self.store:
             self.engine.clock.set(int(at * 1000), None)
 
-    def attempt(
-        self, step: Step, changes: Mapping[str, Any], state: Change | None = None, *, keep: bool = False
-    ) -> Attempt:
+    def attempt(self, step: Step, changes: Members, state: Change | None = None, *, keep: bool = False) -> Attempt:
         """Return the twin's answer to a step with changed settings, in another state if `state` is passed.
 
         Changes of the twin stay only with `keep`.
@@ -158,9 +156,7 @@ class Twin:
                     facts |= reader.read(f"event {number}", parts)
         return shown, recorded
 
-    def answer_facts(
-        self, step: Step, status: int, headers: Mapping[str, str], body: bytes, *, recorded: bool
-    ) -> Facts:
+    def answer_facts(self, step: Step, status: int, headers: Texts, body: bytes, *, recorded: bool) -> Facts:
         """Return the facts of an answer."""
         facts = Reader(step.at, self.ids, self.unnamed if recorded else set()).read_answer(status, body)
         limit = headers.get("x-ratelimit-limit", "")

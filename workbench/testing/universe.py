@@ -15,10 +15,10 @@ from workbench.base.schema.rules import FULL
 from workbench.sandbox.cards import authorize, refund, reverse
 from workbench.service.interface.transactions import SimulatedTransaction
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.deliveries import Deliveries, Event, made_up
+from workbench.testing.deliveries import MADE_UP, Deliveries, Event
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
-from workbench.testing.process import Process, ProcessKilled
+from workbench.testing.process import Action, Process, ProcessKilled
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
@@ -71,7 +71,7 @@ class Universe(Deliveries):
         self.latest: dict[str, Event] = {}  # last event, by transaction
         self.captures: dict[str, int] = {}  # cents of the first of two captures, by transaction
 
-    def after(self, seconds: float, action: Callable[[], object]) -> None:
+    def after(self, seconds: float, action: Action) -> None:
         """Schedule an action as part of the traffic."""
 
         def act() -> None:
@@ -118,7 +118,9 @@ class Universe(Deliveries):
     def run(self) -> "Universe":
         """Run the universe to its end, and check the built-in invariants."""
         if self.decisions.choose("machine at the end of a month", 2, 0.05):
-            self.begin_later(_MONTH)
+            self.sandbox.clock.advance(seconds=_MONTH)
+            self._epoch += _MONTH
+            self.move(0.0)
         self._boot()
         if not self._process.dead and self._books_at_start(self._process):
             self._break(
@@ -154,8 +156,7 @@ class Universe(Deliveries):
         if due is None or self._agenda[0][0] <= due:
             when, _, action = heapq.heappop(self._agenda)
             self.move(when)
-            if self.is_due():
-                self.sync()
+            self.sync()
             action()
         else:
             self.move(due)
@@ -314,7 +315,7 @@ class _Purchase:
 
     def refund_alone(self) -> None:
         """Emit an event that refunds a purchase unknown to the service."""
-        universe, cents, key = self.universe, max(self.cents // 3, 1), made_up(f"{self.key} refund alone", 3)
+        universe, cents, key = self.universe, max(self.cents // 3, 1), MADE_UP.uuid(f"{self.key} refund alone")
         universe.names[key] = f"refund without a purchase, like {universe.names[self.key]}"
         universe.add_line("traffic", f"refund of {cents} cents without a purchase")
         self.emit("refund alone", "completed", key=key, amount=-cents, status="completed")
@@ -323,7 +324,7 @@ class _Purchase:
 def _changed(event: Event, why: str, action: str, key: str = "", **spend: object) -> Event:
     """Return a copy of an event with a different id, changed spend members, and another transaction if it is passed."""
     body = {**event["body"], "id": key or event["body"]["id"], "spend": {**event["body"]["spend"], **spend}}
-    return {**event, "id": made_up(event["id"] + why, 4), "action": action, "body": body}
+    return {**event, "id": MADE_UP.uuid(event["id"] + why), "action": action, "body": body}
 
 
 def _purchases(universe: Universe) -> None:

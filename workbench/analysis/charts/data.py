@@ -22,6 +22,7 @@ from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, 
 from workbench.analysis.tables.rows import EXACT, REPEATED, check_in_memory, is_missing, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
+from workbench.service.rendering import text
 
 MAX_LABEL = 30
 """Maximum number of characters shown of a label."""
@@ -137,7 +138,7 @@ def not_drawn(count: int, total: str) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Return a count and its noun with a non-breaking space: `1 row`, `2 rows`."""
-    return f"{count:,}\xa0{noun}{'' if count == 1 else 's'}"
+    return text.counted(count, f"{noun}s").replace(" ", "\xa0")
 
 
 def left_out(count: int, reason: str) -> str:

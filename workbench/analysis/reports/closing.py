@@ -18,7 +18,7 @@ from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.files import new_folder
 from workbench.client.session import sandbox_of
-from workbench.service.rendering.text import money
+from workbench.service.rendering.text import counted, money
 
 _OF = "history.close"
 
@@ -162,7 +162,9 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
     rows = facts[late & mask((facts["net_cents"] != 0) | (facts["held_cents"] != 0))].reset_index(drop=True)
     for code, part in rows.groupby("currency", dropna=False):
         net = money(int(part["net_cents"].sum()), str(code))
-        lines.append(f"Prior period: {len(part):,} postings of earlier months arrived in this one, {net} net.")
+        lines.append(
+            f"Prior period: {net} net in {counted(len(part), 'postings')} of earlier months, known in this one."
+        )
     return known._marked(known._own(rows), "prior_period", notes=lines, noun="postings"), lines
 
 

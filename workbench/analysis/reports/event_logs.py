@@ -35,6 +35,7 @@ from workbench.base.system.files import write_file
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.service.interface.convert import Names, converter
 from workbench.service.interface.events import EVENT_KINDS, Event
+from workbench.service.rendering.text import counted
 
 WORKERS = 2
 """Threads that read blocks of lines."""
@@ -205,7 +206,7 @@ class Events:
 
     def _notes(self) -> list[str]:
         count = len(self.rejects)
-        return [f"{count:,} lines are not events and are left out; see rejects."] * bool(count)
+        return [f"Left out, not events: {counted(count, 'lines')}; see rejects."] * bool(count)
 
     def _tables(
         self, layout: FrameLayout, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback

@@ -125,7 +125,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         rows, left, _ = self._rows(self._folded, "authorized_at")
         untimed = mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())
         refunded = rows.loc[untimed, ["currency", "refunded_cents"]]
-        left.append(Left("", refunded, "{count:,} refunded transactions have no time of the refund{amounts}."))
+        left.append(Left("", refunded, "Refunded transactions without a time of the refund: {count:,}{amounts}."))
         table = self._own(rows.reset_index(drop=True))
         return self._marked(table, "transactions", left, currency=self._currency_of(rows))
 

@@ -21,7 +21,7 @@ from workbench.analysis.tables.periods import Every, every_period, period_name, 
 from workbench.analysis.tables.rows import EXACT, TEXT, MemoryMark, decimal_series, decimals, is_missing
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
-from workbench.service.rendering.text import money
+from workbench.service.rendering.text import counted, money
 
 STATISTICS = {"median": "median", "p90": "0.9 quantile", "max": "max"}
 """Statistic by `how` of a measure that is not a sum."""
@@ -304,7 +304,8 @@ def caveats_of(left: Iterable[Left], noun: str) -> tuple[list[str], list[dict[st
             largest = max(map(abs, amounts.values()), default=0)
             stake = float(largest) / 10 ** (minor_digits(currency or "usd") if "points" not in amounts else 0)
             written = ", ".join(_written(name, amount, currency) for name, amount in amounts.items() if amount)
-            about = {"reason": part.reason, "count": len(rows), "noun": noun}
+            nouns = {"rows": counted(len(rows), noun), "transactions": counted(len(rows), "transactions")}
+            about = {"reason": part.reason, "count": len(rows), **nouns}
             note = part.sentence.format(**about, amounts=f" ({written})" if written else "")
             entries.append((stake, note, entry))
     entries.sort(key=lambda entry: entry[0], reverse=True)

@@ -18,7 +18,7 @@ from workbench.analysis.reports.view import View
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError, not_allowed, visible
-from workbench.service.rendering.text import money
+from workbench.service.rendering.text import counted, money
 
 BREAKS: Mapping[str, tuple[str, str]] = {
     "missing here": ("the event was not received or not booked", "book it; look for its event in the inbox"),
@@ -321,23 +321,22 @@ def _statement(
         left = totals[0] - totals[1] - int(explained["difference_cents"].sum())
         undated = unknown[mask(unknown["currency"] == code)]
         lines += [
-            f"{name}: {len(side):,} rows, {money(total, code)}."
+            f"{name}: {counted(len(side), 'rows')}, {money(total, code)}."
             for name, side, total in zip(("Mine", "Theirs"), sides, totals, strict=True)
         ]
         lines.append(f"Difference: {money(totals[0] - totals[1], code)}.")
         counts = explained.groupby("break", sort=False)["difference_cents"].agg(["size", "sum"])
         lines += [
-            f"Explained, {kind}: {size:,} rows, {money(int(total), code)}." for kind, size, total in counts.itertuples()
+            f"Explained, {kind}: {counted(size, 'rows')}, {money(int(total), code)}."
+            for kind, size, total in counts.itertuples()
         ]
         pairs = int(own["break"].isin(_PAIRED).sum())
         rest[str(code)] = None if len(undated) else left
         if len(undated):
             total = money(int(undated["net_cents"].sum()), code)
-            lines.append(
-                f"Not explained: cannot be known, since {len(undated):,} postings ({total} net) have no period."
-            )
+            postings = counted(len(undated), "postings")
+            lines.append(f"Not explained: cannot be known, without the period of {postings} ({total} net).")
         else:
-            noun = "pair" if pairs == 1 else "pairs"
-            lines.append(f"Not explained: {money(left, code)}, in {pairs:,} {noun} of different amounts.")
-    lines += [f"Matched by the net of an id, not row by row: {many:,} ids."] * bool(many)
+            lines.append(f"Not explained: {money(left, code)}, in {counted(pairs, 'pairs')} of different amounts.")
+    lines += [f"Matched by the net of an id, not row by row: {counted(many, 'ids')}."] * bool(many)
     return lines, rest

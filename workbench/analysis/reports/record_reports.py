@@ -30,6 +30,7 @@ from workbench.service.chains.addresses import chain_of
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.transactions import Dispute
 from workbench.service.interface.vocabulary import DisputeStatus
+from workbench.service.rendering.text import counted
 
 AGES = (0, 7, 30, 60, 90)
 """Lower bound of each age group of disputes, in days."""
@@ -58,7 +59,8 @@ def _timed(history: "RecordReports") -> tuple[pd.DataFrame, list[str]]:
     changes = history.status_history()
     timed = changes[changes["at"].notna()]
     notes = list(changes.attrs.get("notes", ()))
-    notes += [f"{len(changes) - len(timed):,} changes without a time are left out."] * (len(timed) < len(changes))
+    if untimed := len(changes) - len(timed):
+        notes.append(f"Left out, without a time: {counted(untimed, 'changes')}.")
     return timed, notes
 
 
@@ -207,7 +209,7 @@ class RecordReports(View):
         names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
         age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
         for count, reason in ((len(table) - len(known), "without a time"), (len(known) - len(data), "opened later")):
-            notes += [f"{count:,} disputes {reason} are left out."] * bool(count)
+            notes += [f"Left out, {reason}: {counted(count, 'disputes')}."] * bool(count)
         if unknown := int((status == "unknown").sum()):
             notes.append(
                 f"{unknown:,} disputes were resolved later or at an unknown time, so their status then is unknown."

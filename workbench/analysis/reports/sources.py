@@ -71,7 +71,7 @@ class Left:
 
     reason: str
     rows: pd.DataFrame
-    sentence: str = "Left out, {reason}: {count:,} {noun}{amounts}."
+    sentence: str = "Left out, {reason}: {rows}{amounts}."
 
 
 @attrs.frozen(eq=False)
@@ -214,7 +214,7 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         table, nameless = _identified(_typed(frame, DTYPES))
         keys = table[["event_id", "posting", "transaction_id"]]
         repeated = mask(keys.duplicated() & table["event_id"].notna())
-        caveat = Left("", table[repeated], "{count:,} postings occur more than once{amounts}; each counts once.")
+        caveat = Left("", table[repeated], "Postings that occur more than once: {count:,}{amounts}; each counts once.")
         table = table[~repeated].reset_index(drop=True)
         return Reading("frame of postings", table, until or _last(table), tuple(notes), (nameless, caveat), **more)
     if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
@@ -227,11 +227,11 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         moved = summed["amount"].where(summed["action"] != "updated", summed["change"])
         caveats = (
             nameless,
-            Left("", older, "{count:,} transactions occur more than once{amounts}; the newest counts."),
+            Left("", older, "Older rows of a transaction: {count:,}{amounts}; the newest row counts."),
             Left(
                 "",
                 pd.DataFrame({"currency": summed["currency"], "moved_cents": moved.abs()}),
-                "{count:,} changes, settlements or refunds of transactions are summed{amounts}: each lies between the "
+                "Changes, settlements or refunds that are summed: {count:,}{amounts}; each lies between the "
                 "first and the last time of its transaction.",
             ),
         )
@@ -553,5 +553,5 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
     table, nameless = _identified(_newest(table)[0])
     rows = _events_of_transactions(table, moment)
     refunded = table.loc[table["refunded_cents"] > 0, ["currency", "refunded_cents"]]
-    note = "{count:,} transactions are records without events{amounts}: their refunds have no time."
+    note = "Transactions that are records without events: {count:,}{amounts}; their refunds have no time."
     return Reading("records of a sandbox", rows, now or _last(rows), caveats=(nameless, Left("", refunded, note)))

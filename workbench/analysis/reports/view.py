@@ -53,7 +53,7 @@ class View:
     def _begun_earlier(self) -> Left:
         """Return the transactions whose authorization is not in the source."""
         rows = self._folded.loc[mask(self._folded["authorized_cents"].isna()), ["currency", *MONEY[2:]]]
-        return Left("", rows, "Without an authorization in the source: {count:,} transactions{amounts}.")
+        return Left("", rows, "Without an authorization in the source: {transactions}{amounts}.")
 
     @property
     def until(self) -> datetime | None:

@@ -16,6 +16,7 @@ from workbench.analysis.tables.columns import EXTRA
 from workbench.analysis.tables.rows import WIDTHS, MemoryMark, Notes, Table, arrow_table, table_frame
 from workbench.base.errors import visible
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
+from workbench.service.rendering.text import counted
 
 """Source: Endpoints 12."""
 _SHOWN = 3
@@ -69,7 +70,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
         "The list changed while it was read, and was read again: {users}.",
     ),
     (lambda user: user.hidden, "Rows followed short pages: the service leaves rows out after paging ({users})."),
-    (lambda user: user.duplicates, "{total:,} rows were received twice and are here once."),
+    (lambda user: user.duplicates, "Rows that were received twice and are here once: {total:,}."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
 """Caveats by user: a sentence, and a condition, or a number whose minimum or total it states."""
@@ -125,10 +126,7 @@ class Rewards:
         return sum(cursor.rows for cursor in self.cursors.values())
 
     def __repr__(self) -> str:
-        counts = [
-            f"{count:,} {noun}{'' if count == 1 else 's'}"
-            for count, noun in ((len(self.users), "user"), (self.rows, "row"), (len(self.notes), "note"))
-        ]
+        counts = [counted(len(self.users), "users"), counted(self.rows, "rows"), counted(len(self.notes), "notes")]
         completeness = "complete" if self.complete else "not complete"
         noted = f"; {counts[2]}" if self.notes else ""
         return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}{noted}>"

@@ -185,7 +185,7 @@ def displayed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-REPEATED = "{count:,} rows occur more than once, as after concat{amounts}; each counts once."
+REPEATED = "Rows that occur more than once, as after concat: {count:,}{amounts}; each counts once."
 
 
 def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -201,7 +201,7 @@ def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         return frame.copy(deep=False), frame.iloc[:0]
     differing = frame.loc[frame["id"].notna(), ["id", value]].drop_duplicates()["id"].duplicated().sum()
     if differing:
-        raise UsageError(f"{differing:,} rows have one id and different {value}; keep one of them", of="history")
+        raise UsageError(f"rows with one id and different {value}: {differing:,}; keep one of them", of="history")
     return frame[~repeated], frame[repeated]
 
 

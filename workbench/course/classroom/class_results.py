@@ -86,10 +86,10 @@ class Results:
     contains.
 
     Args:
-        path: The file; None stores everything in memory.
+        path: The file.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self._file = Database(path, application=_APPLICATION, schema=_SCHEMA)
         if self.get("trainer_key") is None:
             self.set("trainer_key", secrets.token_urlsafe(24))

@@ -24,7 +24,15 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
-_TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".py": "text/x-python"}
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".py": "text/x-python",
+    ".json": "application/json",
+    ".zip": "application/zip",
+    ".whl": "application/octet-stream",
+}
 STYLESHEET = Markup('<link rel="stylesheet" href="/board.css">')
 
 
@@ -36,10 +44,10 @@ def read(name: str) -> str:
 _PARTS = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!--|\Z)", read("pages.html"), re.DOTALL))
 
 
-def part(part: str, /, **values: object) -> Markup:
+def part(name: str, /, **values: object) -> Markup:
     """Return a part of `pages.html` filled with values. Text is escaped."""
     written = {key: joined([value if isinstance(value, Markup) else str(value)]) for key, value in values.items()}
-    return Markup(Template(_PARTS[part]).substitute(written))
+    return Markup(Template(_PARTS[name]).substitute(written))
 
 
 def response(text: str, kind: str = ".html") -> Response:
@@ -55,9 +63,6 @@ def style() -> str:
 def inline_style() -> str:
     """Return the style sheet as HTML, for pages without a server."""
     return f"<style>{style()}</style>"
-
-
-_FILES = {".json": "application/json", ".zip": "application/zip", ".whl": "application/octet-stream"}
 
 
 @attrs.frozen
@@ -94,7 +99,7 @@ class SetupPage:
             script = read(name).replace('SERVER = ""', f"SERVER = {f'{self.url}/{SETUP}'!r}", 1)
             return response(script.replace('CERTIFICATE = ""', f"CERTIFICATE = {self.certificate!r}", 1), ".py")
         path = self.folder / SETUP / name
-        return Response(status=200, headers={"content-type": _FILES[path.suffix]}, file=path)
+        return Response(status=200, headers={"content-type": _TYPES[path.suffix]}, file=path)
 
     def _install(self, targets: Iterable[str]) -> Markup:
         """Return how to install, with a command for each system. Its script has neither double quotes nor `$`."""

@@ -130,6 +130,11 @@ NO_FUNDS = "SANDBOX, do not send funds"
 _ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count and its noun, which is passed in the plural: `1 row`, `2 rows`."""
+    return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
+
+
 def money(cents: int, currency: str | None = "USD") -> str:
     """Return an amount in the minor unit of its currency as text: `12.50 USD`, `1,250 JPY`."""
     code = visible(currency, 8).upper() if currency else "USD"
