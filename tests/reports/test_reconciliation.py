@@ -68,6 +68,7 @@ def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
     assert breaks.attrs["unexplained"] == {"eur": 0, "usd": pairs["difference_cents"].sum()}
     assert "Signed off by Ada Example." in breaks.attrs["statement"]
     assert breaks[["cause", "next_step"]].notna().all(axis=None)
+    assert breaks.index.equals(pd.RangeIndex(len(breaks)))
 
 
 @pytest.mark.parametrize("kind, code", across(KINDS, OTHER))
