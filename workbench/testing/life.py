@@ -28,7 +28,7 @@ from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.machine import ZONES, MachineClock
 from workbench.testing.process import Action, Connected, ConnectedAsync, Database, Process, ProcessKilled
 
-S = TypeVar("S", Connected, ConnectedAsync)
+T = TypeVar("T", Connected, ConnectedAsync)
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
 """Maximum number of faults in one universe, by the first word of the decision."""
 _RESTART = 2.0
@@ -228,7 +228,7 @@ class Life:
         outgoing.status = getattr(answer, "status", None)
         return answer
 
-    def _connect(self, cls: type[S], options: Mapping[str, Any]) -> S:
+    def _connect(self, cls: type[T], options: Mapping[str, Any]) -> T:
         arguments: Any = {
             "sandbox": self.sandbox,
             "base_url": self.sandbox.base_url,
