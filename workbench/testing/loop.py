@@ -23,6 +23,16 @@ class NotSimulated(WorkbenchError):
     """The application uses something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
+class Callback(asyncio.TimerHandle):
+    """A callback, with the label of its task."""
+
+    @property
+    def label(self) -> str:
+        """Return the label."""
+        label: str = self._context.get(LABEL, "")  # type: ignore[attr-defined]
+        return label
+
+
 class VirtualLoop(asyncio.AbstractEventLoop):
     """An event loop whose time is controlled by its owner.
 
@@ -41,8 +51,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         on_error: Callable[[Any], object],
     ) -> None:
         self._now, self._choose, self._before, self._on_error = now, choose, before, on_error
-        self._ready: list[asyncio.TimerHandle] = []
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._ready: list[Callback] = []
+        self._timers: list[tuple[float, int, Callback]] = []
         self._count = itertools.count()
         self._tasks: list[asyncio.Task[Any]] = []
         self._running = self._closed = False
@@ -66,7 +76,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if when is None or not self._ready:
             return False
         number = self._choose(len(self._ready)) if len(self._ready) > 1 else 0
-        self._before(self._ready[number]._context.get(LABEL, ""))  # type: ignore[attr-defined]
+        self._before(self._ready[number].label)
         self.run(self._ready.pop(number)._run)
         return True
 
@@ -113,7 +123,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._now()
 
     def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
-        handle = asyncio.TimerHandle(self._now(), callback, args, self, context)
+        handle = Callback(self._now(), callback, args, self, context)
         if not self._closed:
             self._ready.append(handle)
         return handle
@@ -122,7 +132,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self.call_at(self._now() + delay, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer = Callback(when, callback, args, self, context)
         if not self._closed:
             heapq.heappush(self._timers, (when, next(self._count), timer))
         return timer
