@@ -352,7 +352,11 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             authorized_cents, released_cents, settled_cents, closing_cents (of holds), posted_cents, refunded_cents,
             net_cents (in the period; Int64), and running (boolean: the period is incomplete).
         """
-        facts, left, period = self._rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
+        is_money = ~mask(self.facts["posting"].isin(POSTINGS[:2]))
+        columns = [name for name in self.facts if name in {*_MOVED, "posting", "requested_cents", "held_cents"}]
+        facts, left, period = self._rows(
+            self.facts.loc[is_money, columns], "at", freq, attrs.evolve(self.scope, since=None)
+        )
         begun = mask(facts["held_cents"].isna())
         left.append(Left("a hold that began before the source", facts.loc[begun, ["currency"]]))
         held = facts["held_cents"].fillna(0)
@@ -364,16 +368,10 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             settled_cents=-held.where(is_settlement, 0),
         )
         keys = self._keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
-        rows = Rows(values, keys, values)
+        rows = Rows(values, keys, self.facts, values.index.to_numpy())
         frame = self._report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
         if self.scope.since is None or frame.empty:
             return frame
         shown: pd.DataFrame = frame[self.scope.has(frame[period_name(freq)])].reset_index(drop=True)
         shown.attrs = frame.attrs
         return shown
-
-    @property
-    def _money(self) -> pd.DataFrame:
-        """Return the facts that change a hold or a posted or refunded amount."""
-        facts: pd.DataFrame = self.facts[~mask(self.facts["posting"].isin(POSTINGS[:2]))]
-        return facts
