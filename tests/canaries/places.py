@@ -146,7 +146,7 @@ def _exports(kind: str) -> Callable[[Life, Path], Texts]:
 def _panel_exports(life: Life, folder: Path) -> Iterator[bytes]:
     panel = wb.browse(life.api)
     for name in ("users", "payment accounts", "disputes", "events", "requests"):
-        panel.open(name).to_file(folder / f"{name}.csv")
+        wb.to_file(panel.open(name).frame(), folder / f"{name}.csv")
         yield (folder / f"{name}.csv").read_bytes()
     with wb.connect(seed=7) as api:
         api.create_user_application(**PERSON)

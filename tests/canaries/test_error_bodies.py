@@ -23,7 +23,7 @@ USER = "9b26cf74-10af-42ce-bea3-5d52ed4a93c6"
 ADDRESS = {"region": "Qregion{n}", "country_code": "US"}
 REQUESTS: dict[str, dict[str, Any]] = {
     "create_user_application": {
-        "first_name": "Adalinde", "last_name": "Quesnelle-Ort", "birth_date": "1931-07-26", "national_id": "073194628",
+        "first_name": "Adalinde", "last_name": "Quesnelle-Ort", "birth_date": "1931-07-26", "national_id": "900731946",
         "country_of_issue": "US", "email": "adalinde.q@example.com", "phone_country_code": "1", "phone_number": "2025550188",
         "address": {"line1": "731 Brixmoor Lane", "line2": "Flatlet 9137", "city": "Quimbledon", "region": "Vexford", "postal_code": "99137",
                     "country_code": "US"},

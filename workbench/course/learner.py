@@ -47,6 +47,8 @@ class TaskShown(Display):
         self.questions: Mapping[str, str] = task["questions"]
         notes = _notes(reply)
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
+        if task["kind"] == "quiz":
+            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         if rows:
             notes = (f'In code: facts = wb.course.task("{task["name"]}").facts', *notes)
         super().__init__(Sheet(title=task["heading"], words=tuple(task["lines"]), rows=rows, notes=notes))

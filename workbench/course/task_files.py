@@ -178,8 +178,8 @@ class Task:
         for name, question in self.questions.items():
             allowed = question.allowed
             lines += [f"{letter})  {text}" for letter, text in question.options.items()]
-            in_code = f'Answer with {allowed}. In code: wb.course.answer("{self.name}", …)'
-            lines.append(in_code if is_quiz else f"Answer {name}: {question.that}{f' ({allowed})' if allowed else ''}.")
+            asked = f"Answer {name}: {question.that}{f' ({allowed})' if allowed else ''}."
+            lines.append(f"Answer with {allowed}." if is_quiz else asked)
         return {
             "name": self.name,
             "kind": self.kind,
