@@ -285,3 +285,15 @@ def test_a_cent_at_the_first_moment_of_a_month() -> None:
     assert history.funnel()["transactions"].tolist() == [1, 1, 1, 0, 1]
     assert "2 postings until 2026-02-01 00:00:00+00:00; all times, UTC>" in repr(history)
     assert "0 postings until an unknown time; " in repr(wb.history([]))
+
+
+def test_a_column_of_the_workbench_alone_is_no_group() -> None:
+    """Facts number their transactions; the number is in no frame, and a column with its name is the caller's."""
+    with wb.connect(seed=1) as api:
+        history = wb.history(api)
+        with pytest.raises(UsageError, match="by must be one of transaction_id"):
+            history.spend("_number")
+        own = history.transactions().assign(_number="a")
+
+    assert wb.history(own).spend("_number")["_number"].tolist() == ["a"]
+    assert wb.history(own).transactions()["_number"].eq("a").all()

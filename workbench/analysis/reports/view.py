@@ -125,7 +125,7 @@ class View:
                     "group without it",
                     of=of,
                 )
-            if column not in rows:
+            if column not in rows or column == NUMBER:
                 if is_period(name):
                     raise UsageError(f"{name} is a period, not a column: use freq={name!r}", of=of)
                 of_rows = self._folded if "status" in rows else self.facts
@@ -189,6 +189,7 @@ class View:
         Raises:
             UsageError: One of the caller's columns has the same name as a column of the table.
         """
+        table = shown(table)
         names = {name: str(name).removeprefix(OWN) for name in table if str(name).startswith(OWN)}
         if both := sorted(set(names.values()) & set(table)):
             raise UsageError(
@@ -196,4 +197,4 @@ class View:
                 "or drop it",
                 of="history",
             )
-        return shown(table).rename(columns=names)
+        return table.rename(columns=names)
