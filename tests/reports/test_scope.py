@@ -287,7 +287,7 @@ def test_a_cent_at_the_first_moment_of_a_month() -> None:
     assert "0 postings until an unknown time; " in repr(wb.history([]))
 
 
-def test_a_column_of_the_workbench_alone_is_no_group() -> None:
+def test_no_group_is_a_column_of_the_workbench_alone() -> None:
     """Facts number their transactions; the number is in no frame, and a column with its name is the caller's."""
     with wb.connect(seed=1) as api:
         history = wb.history(api)
