@@ -148,7 +148,7 @@ class Deliveries(Life):
             self._send_later(seconds + pause, repeated)
 
     def _send_later(self, seconds: float, delivery: Delivery) -> None:
-        self._at(self.now + seconds, lambda: self._deliver(delivery))
+        self._after(seconds, lambda: self._deliver(delivery))
 
     def _deliver(self, delivery: Delivery) -> None:
         process = self._process
@@ -157,7 +157,7 @@ class Deliveries(Life):
         self.counts["deliveries"] += 1
         self.kill_between(f"before delivery of {delivery.name}{attempt}")
         if delivery.kind != "forged":
-            self._at(self.now + _TIMEOUT, lambda: self._check(delivery))
+            self._after(_TIMEOUT, lambda: self._check(delivery))
         if process.dead:
             self.add_line("delivery", f"{delivery.text}{attempt}: the application is down")
             return
@@ -207,7 +207,7 @@ class Deliveries(Life):
             rule = "unknown kinds are acknowledged" if delivery.kind == "unknown" else "events are acknowledged"
             self._break(rule, f"{delivery.text} was not acknowledged in {delivery.attempts} attempts")
             return
-        self._at(self.now + _RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
+        self._after(_RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
 
     def _break(self, invariant: str, breach: str) -> None:
         self.breaches.append(Breach(invariant, breach))

@@ -1,7 +1,7 @@
 """Asyncio event loop with virtual time. Nothing waits, and a function chooses which ready callback runs next.
 
-A loop represents one process of an application. `kill()` drops all pending work, as the end of a process does. Threads,
-sockets and subprocesses are rejected.
+A loop represents one process of an application. `dispose()` drops all pending work, as the end of a process does.
+Threads, sockets and subprocesses are rejected.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Callback(asyncio.TimerHandle):
         return label
 
 
-class VirtualLoop(asyncio.AbstractEventLoop):
+class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop whose time is controlled by its owner.
 
     Args:
@@ -43,6 +43,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         on_error: Called with asyncio's report about a failed task.
     """
 
+    _running = False
+
     def __init__(
         self,
         now: Callable[[], float],
@@ -50,12 +52,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         before: Callable[[str], object],
         on_error: Callable[[Any], object],
     ) -> None:
-        self._now, self._choose, self._before, self._on_error = now, choose, before, on_error
-        self._ready: list[Callback] = []
+        super().__init__()
+        self.set_exception_handler(lambda _, context: on_error(context))
+        self._now, self._choose, self._before = now, choose, before
+        self._callbacks: list[Callback] = []
         self._timers: list[tuple[float, int, Callback]] = []
         self._count = itertools.count()
-        self._tasks: list[asyncio.Task[Any]] = []
-        self._running = self._closed = False
         self.refusal: NotSimulated | None = None
 
     # interface for the owner of the loop
@@ -64,20 +66,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Return the time of the next callback: now, the time of the next timer, or None."""
         while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
-        if self._ready:
+        if self._callbacks:
             return self._now()
         return max(self._timers[0][0], self._now()) if self._timers else None
 
     def step(self) -> bool:
         """Run one ready callback; return False if none is ready."""
         while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
-            self._ready.append(heapq.heappop(self._timers)[2])
-        self._ready = [callback for callback in self._ready if not callback.cancelled()]
-        if when is None or not self._ready:
+            self._callbacks.append(heapq.heappop(self._timers)[2])
+        self._callbacks = [callback for callback in self._callbacks if not callback.cancelled()]
+        if when is None or not self._callbacks:
             return False
-        number = self._choose(len(self._ready)) if len(self._ready) > 1 else 0
-        self._before(self._ready[number].label)
-        self.run(self._ready.pop(number)._run)
+        number = self._choose(len(self._callbacks)) if len(self._callbacks) > 1 else 0
+        self._before(self._callbacks[number].label)
+        self.run(self._callbacks.pop(number)._run)
         return True
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -104,18 +106,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         task: asyncio.Task[Any] = self.run(lambda: self.create_task(coroutine, context=context))
         return task
 
-    def kill(self) -> None:
-        """Drop all tasks, callbacks and timers without running any of the application's code."""
-        self._closed = True
-        self._ready.clear()
-        self._timers.clear()
-
     def dispose(self) -> None:
-        """Close the coroutines of a killed loop. Their `finally` blocks must have no effect by then."""
-        for task in self._tasks:
-            if not task.done() and (coroutine := task.get_coro()) is not None:
+        """Drop all pending work. The `finally` blocks of the application's coroutines must have no effect by then."""
+        self.set_exception_handler(lambda *_: None)
+        for task in asyncio.all_tasks(self):
+            if (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # errors of a dead process are ignored
                     coroutine.close()
+        self.close()
 
     # methods that asyncio calls
 
@@ -124,42 +122,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
         handle = Callback(self._now(), callback, args, self, context)
-        if not self._closed:
-            self._ready.append(handle)
+        self._callbacks.append(handle)
         return handle
-
-    def call_later(self, delay: float, callback: object, *args: object, context: Context | None = None) -> Any:
-        return self.call_at(self._now() + delay, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
         timer = Callback(when, callback, args, self, context)
-        if not self._closed:
-            heapq.heappush(self._timers, (when, next(self._count), timer))
+        heapq.heappush(self._timers, (when, next(self._count), timer))
         return timer
-
-    def create_future(self) -> "asyncio.Future[Any]":
-        return asyncio.Future(loop=self)
-
-    def create_task(self, coro: Any, *, name: Any = None, context: Context | None = None, **options: object) -> Any:
-        task = asyncio.Task(coro, loop=self, name=name, context=context, **options)
-        self._tasks.append(task)
-        return task
 
     def is_running(self) -> bool:
         return self._running
-
-    def is_closed(self) -> bool:
-        return False  # callbacks of a dead process do not run
-
-    def get_debug(self) -> bool:
-        return False
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass  # `step` and `next_time` remove it
-
-    def call_exception_handler(self, context: dict[str, Any]) -> None:
-        if not self._closed:
-            self._on_error(context)
 
 
 def _refused(what: str) -> Callable[..., NoReturn]:
