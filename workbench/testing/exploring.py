@@ -282,17 +282,15 @@ def explore(
         sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         options = {"guide": sandbox.guide(), "scenario": scenario, "machine": machine, "fresh_modules": fresh_modules}
         explorer = _Explorer(application, invariants, sandbox, options)
-        began, counts = monotonic(), Counter[str]()
-        failure, tried = None, 0
-        show, state = progress_callback(progress), Progress(total=universes, unit="universes")
+        failure, counts = None, Counter[str]()
         numbers: Sequence[int] = range(universes) if universe is None else (universe,)
         numbers = numbers if decisions is None else (0,)
+        show, state = progress_callback(progress), Progress(total=len(numbers), unit="universes")
         with suppress(KeyboardInterrupt):
             for number in numbers:
                 explored = explorer.run(Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {}))
-                tried += 1
                 counts += explored.counts
-                state.done = number + 1
+                state.done += 1
                 show(state)
                 if explored.breaches:
                     failure = explorer.failure(number, explored, shrinks=universe is None and decisions is None)
@@ -301,9 +299,9 @@ def explore(
     show(state)
     return Exploration(
         seed=seed,
-        interrupted=failure is None and tried < len(numbers),
-        universes=tried,
-        seconds=monotonic() - began,
+        interrupted=failure is None and state.done < len(numbers),
+        universes=state.done,
+        seconds=state.seconds,
         counts=counts,
         failure=failure,
     )
