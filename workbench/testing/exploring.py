@@ -141,17 +141,16 @@ class Exploration(Shown):
 
     def sheet(self) -> Sheet:
         """Return the result as a sheet."""
-        rate = self.universes / self.seconds if self.seconds else 0.0
-        lines = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
+        failure, status = self.failure, Cell(("tried",))
+        code: list[str] = []
+        lines = [f"tried: {self.universes:,} universes, {self.universes / self.seconds:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
-        if self.failure is None:
-            return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(lines))
-        failure = self.failure
-        lines.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
-        lines.append(f"replay: seed {self.seed}, universe {failure.universe}, trace {failure.found_trace}")
-        code = (f"The shortest story (trace {failure.trace}):", *failure.lines())
-        status = Cell(("✗ wrong",), "status:failed")
-        return Sheet(title=f"Universes, seed {self.seed}", status=status, words=tuple(lines), code=code)
+        if failure is not None:
+            status = Cell(("✗ wrong",), "status:failed")
+            lines.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
+            lines.append(f"replay: seed {self.seed}, universe {failure.universe}, trace {failure.found_trace}")
+            code = [f"The shortest story (trace {failure.trace}):", *failure.lines()]
+        return Sheet(title=f"Universes, seed {self.seed}", status=status, words=lines, code=code)
 
 
 @attrs.define

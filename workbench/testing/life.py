@@ -179,10 +179,10 @@ class Life:
         """The universe's time as shown by a wall clock."""
         return datetime.fromtimestamp(self._epoch + self.now, UTC)
 
-    def point(self, process: Process, name: str) -> None:
+    def point(self, process: Process, name: str, probability: float = 0.04) -> None:
         """Kill the process at this crash point, if a decision says so."""
         process.check()
-        if self._decide(self._numbered(f"crash {LABEL.get()} {name}"), 2, 0.04):
+        if self._decide(self._numbered(f"crash {LABEL.get()} {name}"), 2, probability):
             self._kill(process, name)
             raise ProcessKilled
 
@@ -357,16 +357,9 @@ class Life:
         if error is not None and not isinstance(error, ProcessKilled):
             self.add_line("error", f"a task failed: {type(error).__name__}: {error}")
 
-    def _before(self, label: str) -> None:
-        """Kill the process at an await, if a decision says so."""
-        process = self._process
-        if not label or self.calm:
-            return
-        if self._decide(self._numbered(f"crash {label} await"), 2, 0.006):
-            token = LABEL.set(label)
-            self._kill(process, "at an await")
-            LABEL.reset(token)
-            raise ProcessKilled
+    def _before(self) -> None:
+        if LABEL.get():
+            self.point(self._process, "at an await", 0.006)
 
     def _carry_out(
         self, outgoing: HttpRequest, send: Callable[[HttpRequest], HttpResponse], late: bool = False

@@ -6,7 +6,6 @@ Threads, sockets and subprocesses are rejected.
 
 import asyncio
 import heapq
-import itertools
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
@@ -23,23 +22,13 @@ class NotSimulated(WorkbenchError):
     """The application uses something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
-class Callback(asyncio.TimerHandle):
-    """A callback, with the label of its task."""
-
-    @property
-    def label(self) -> str:
-        """Return the label."""
-        label: str = self._context.get(LABEL, "")  # type: ignore[attr-defined]
-        return label
-
-
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop whose time is controlled by its owner.
 
     Args:
         now: Returns the virtual time in seconds.
         choose: Returns which of N ready callbacks runs next, from 0.
-        before: Called with a callback's label before the callback runs. If it raises, the callback does not run.
+        before: Called before a callback, in its context. If it raises, the callback does not run.
         on_error: Called with asyncio's report about a failed task.
     """
 
@@ -49,36 +38,35 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self,
         now: Callable[[], float],
         choose: Callable[[int], int],
-        before: Callable[[str], object],
+        before: Callable[[], object],
         on_error: Callable[[Any], object],
     ) -> None:
         super().__init__()
         self.set_exception_handler(lambda _, context: on_error(context))
         self._now, self._choose, self._before = now, choose, before
-        self._callbacks: list[Callback] = []
-        self._timers: list[tuple[float, int, Callback]] = []
-        self._count = itertools.count()
+        self._callbacks: list[Any] = []  # handles; a type checker does not know their context
+        self._timers: list[asyncio.TimerHandle] = []
         self.refusal: NotSimulated | None = None
 
     # interface for the owner of the loop
 
     def next_time(self) -> float | None:
         """Return the time of the next callback: now, the time of the next timer, or None."""
-        while self._timers and self._timers[0][2].cancelled():
+        while self._timers and self._timers[0].cancelled():
             heapq.heappop(self._timers)
         if self._callbacks:
             return self._now()
-        return max(self._timers[0][0], self._now()) if self._timers else None
+        return max(self._timers[0].when(), self._now()) if self._timers else None
 
     def step(self) -> bool:
         """Run one ready callback; return False if none is ready."""
-        while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
-            self._callbacks.append(heapq.heappop(self._timers)[2])
+        while self._timers and self._timers[0].when() <= self._now():
+            self._callbacks.append(heapq.heappop(self._timers))
         self._callbacks = [callback for callback in self._callbacks if not callback.cancelled()]
-        if when is None or not self._callbacks:
+        if not self._callbacks:
             return False
         number = self._choose(len(self._callbacks)) if len(self._callbacks) > 1 else 0
-        self._before(self._callbacks[number].label)
+        self._callbacks[number]._context.run(self._before)
         self.run(self._callbacks.pop(number)._run)
         return True
 
@@ -121,13 +109,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now()
 
     def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
-        handle = Callback(self._now(), callback, args, self, context)
-        self._callbacks.append(handle)
-        return handle
+        self._callbacks.append(asyncio.Handle(callback, args, self, context))
+        return self._callbacks[-1]
 
     def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
-        timer = Callback(when, callback, args, self, context)
-        heapq.heappush(self._timers, (when, next(self._count), timer))
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, timer)
         return timer
 
     def is_running(self) -> bool:
