@@ -177,6 +177,12 @@ def _counted(number: Any, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.bincount(number[rows], minlength=int(number.max(initial=-1)) + 1)
 
 
+def begun_earlier(facts: pd.DataFrame) -> pd.DataFrame:
+    """Return the facts of the transactions whose request is not among the facts."""
+    number, kinds = facts[NUMBER].to_numpy(), facts["posting"].cat.codes.to_numpy()
+    return facts[_counted(number, kinds <= POSTINGS.index("hold"))[number] == 0]
+
+
 def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows that were known at a time, and the rows for which this is unclear."""
     at = pd.Timestamp(moment)

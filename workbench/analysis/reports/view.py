@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from workbench.analysis.reports.facts import MONEY, NUMBER, mask, shown, transactions_of
+from workbench.analysis.reports.facts import MONEY, NUMBER, begun_earlier, mask, shown, transactions_of
 from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measures, Rows, caveats_of, columns_of
 from workbench.analysis.reports.measures import report as grouped
@@ -52,7 +52,7 @@ class View:
     @cached_property
     def _begun_earlier(self) -> Left:
         """Return the transactions whose authorization is not in the source."""
-        rows = self._folded.loc[mask(self._folded["authorized_cents"].isna()), ["currency", *MONEY[2:]]]
+        rows = transactions_of(begun_earlier(self.facts))[["currency", *MONEY[2:]]]
         return Left("", rows, "Without an authorization in the source: {transactions}{amounts}.")
 
     @property
