@@ -85,10 +85,8 @@ class Deliveries(Life):
             return
         after, self._seen = self._seen, self._engine.last_event
         for kept in self._engine.events(after):
-            if kept["tenant"] != self._tenant:
-                continue
-            event = wire_event(self._engine.environment, kept)
-            self.happen(event)
+            if kept["tenant"] == self._tenant:
+                self.happen(wire_event(self._engine.environment, kept))
 
     def happen(self, event: Event) -> None:
         """Add the amounts of an event to the service's totals, and plan the deliveries of the event."""

@@ -207,8 +207,8 @@ def given_files(paths: Paths, names: Texts, of: str) -> list[Path]:
     Raises:
         UsageError: No path is given, or a name is mapped from an unknown meaning.
     """
-    unknown = [visible(f"names.{name}", 60) for name in names if name not in NAMES]
-    problems = [Problem(name, "unknown", f"is not one of {', '.join(NAMES)}") for name in unknown]
+    message = f"is not one of {', '.join(NAMES)}"
+    problems = [Problem(visible(f"names.{name}", 60), "unknown", message) for name in names if name not in NAMES]
     given = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if not given:
         problems.append(Problem("paths", "required", "must be a path, or a list of at least one file or folder"))
