@@ -28,7 +28,6 @@ from workbench.service.rendering.text import Cell, Row, Sheet
 _tasks = dict(TASKS)
 _bound: dict[str, "weakref.ref[Any]"] = {}
 _ended = threading.Event()  # live traffic ends when this is set
-_lock = threading.RLock()
 PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 """Names of the sandboxes of a class: numbers of the notebooks, and drills."""
 
@@ -283,11 +282,12 @@ def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})
     if url := "" if is_quiz else _class_url(chosen):
         entry = {"kind": kind, "task": name, "values": {**values}}
         reply = membership.ask(url, getattr(chosen, "_ca_file", None), entry)
-        stored.set(f"result:{name}", reply["result"])  # stored locally as well, so that progress outlives the class
+        with stored.exclusive():
+            stored.set(f"result:{name}", reply["result"])  # stored here as well, so that progress outlives the class
     elif name not in _tasks:
         raise UsageError([not_allowed("task", name, _tasks)], of="course")
     else:
-        with _lock:
+        with stored.exclusive():
             reply = _attempt(name, chosen).do(kind, values)
     return reply
 
@@ -323,7 +323,7 @@ def _play(name: str, api: object) -> None:
     def play() -> None:
         while not _ended.wait(every / 4):
             try:
-                with _lock:
+                with stored.exclusive():
                     if not _attempt(name, api).play():
                         return
             except (WorkbenchError, RuntimeError):  # the session was closed, or its service has stopped
