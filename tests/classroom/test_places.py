@@ -353,10 +353,10 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
     roster.write_text("name\n" + "\n".join(names) + "\n", encoding="utf-8")
 
     assert read_roster(roster) == names
-    server = ClassServer(names)
+    server = ClassServer(names, tmp_path / "class")
     for name in names:
         record(server.results, name, TaskResult(task="start-1", done=True))
-    paper = [exports.sheets(dict.fromkeys(names, "link"), ""), exports.certificates(server.results)]
+    paper = [exports.sheets(dict.fromkeys(names, "link")), exports.certificates(server.results)]
     server.close()
     assert [name for name in names for page in paper if f">{name}</" not in page] == []
     for content in (

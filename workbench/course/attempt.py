@@ -5,7 +5,6 @@ import time
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
@@ -26,11 +25,6 @@ _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErr
 KINDS = frozenset({"start", "check", "answer", "hint"})
 """Kinds of actions."""
 _PURCHASE: Record = {"currency": "USD", "merchant_category_code": "5411"}
-
-
-def now() -> datetime:
-    """Return the current time."""
-    return datetime.now(UTC)
 
 
 @attrs.frozen(kw_only=True)
@@ -134,7 +128,7 @@ class Attempt:
     @property
     def minutes(self) -> float:
         """Minutes since the attempt began."""
-        return (now() - datetime.fromisoformat(self.state["begun"])).total_seconds() / 60
+        return (time.time() - float(self.state["begun"])) / 60
 
     def begin(self) -> None:
         """Create the world of the task, and store its initial state."""
@@ -145,7 +139,7 @@ class Attempt:
             facts["bought"] = [self._buy(client, *purchase) for purchase in task.purchases]
             for step in task.world:
                 run(client, self.sandbox, names, step)
-        begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "done": False}
+        begun = {"begun": time.time(), "played": 0, "done": False}
         self.state.clear()
         self.state.update(mark(self.sandbox), facts=facts, answers={}, **begun)
         self.state["seen"] = self._actions(Evidence(self.sandbox, self.state))

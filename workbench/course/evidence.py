@@ -43,11 +43,6 @@ def digest(record: Record) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _all_records(sandbox: "Sandbox") -> dict[str, Record]:
-    """Return the records of a sandbox by id."""
-    return {record["id"]: dict(record) for kind in KINDS for record in sandbox.records(kind, all_tenants=True)}
-
-
 _DELIVERY = ("endpoint", "event_id", "kind", "state")
 
 
@@ -69,7 +64,7 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
 
 def mark(sandbox: "Sandbox") -> Facts:
     """Return the state of a sandbox as JSON: hashes of all records, the last request and the last event."""
-    records = _all_records(sandbox)
+    records = Evidence(sandbox, {}).records
     requests = sandbox.requests(all_tenants=True)
     return {
         "world": internals(sandbox).world_id(),
@@ -127,7 +122,7 @@ class Evidence:
     @cached_property
     def records(self) -> dict[str, Record]:
         """Return the records by id."""
-        return _all_records(self.sandbox)
+        return {record["id"]: dict(record) for kind in KINDS for record in self.sandbox.records(kind, all_tenants=True)}
 
     @cached_property
     def changed(self) -> dict[str, Record]:

@@ -169,7 +169,7 @@ def _plain(value: object) -> str:
 
 
 def look_up(names: Record, path: str) -> Any:
-    """Return the value at a path such as `cards.active.1`, `companies.0.owners.status=denied.id` or `approved.6:18`.
+    """Return the value at a path such as `cards.active.1` or `companies.0.owners.status=denied.id`.
 
     Raises:
         LookupError: The path has no value.
@@ -190,8 +190,7 @@ def _part(value: Any, part: str) -> Any:
     member, equals, wanted = part.partition("=")
     if equals:
         return next((each for each in value if str(each[member]) == wanted), {})
-    begin, colon, end = part.partition(":")
-    return value[int(begin) : int(end)] if colon else value[int(part)]
+    return value[int(part)]
 
 
 def filled(names: Record, value: object) -> Any:

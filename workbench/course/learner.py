@@ -5,6 +5,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +33,19 @@ PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 """Names of the sandboxes of a class: numbers of the notebooks, and drills."""
 
 
-class TaskShown(Display):
+class Asked(Display):
+    """A sheet in whose place a notebook shows the widgets of a view."""
+
+    view = "ChooserView"
+
+    def _ipython_display_(self) -> None:
+        require_widgets()
+        from workbench.course import ask_view
+
+        getattr(ask_view, self.view)(self)._ipython_display_()
+
+
+class TaskShown(Asked):
     """A task with its facts and questions. A notebook shows fields and buttons for the task.
 
     Attributes:
@@ -40,38 +53,28 @@ class TaskShown(Display):
         questions: The questions, by name of the answer.
     """
 
+    view = "AskView"
+
     def __init__(self, reply: Record) -> None:
         self.task = task = reply["about"]
         self.facts = dict(reply.get("facts", {}))
         self.questions: Mapping[str, str] = task["questions"]
         notes = _notes(reply)
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
-        if task["kind"] == "quiz":
-            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         if rows:
             notes = (f'In code: facts = wb.course.task("{task["name"]}").facts', *notes)
+        elif task["kind"] == "quiz":
+            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         super().__init__(Sheet(title=task["heading"], words=tuple(task["lines"]), rows=rows, notes=notes))
 
-    def _ipython_display_(self) -> None:
-        require_widgets()
-        from workbench.course.ask_view import AskView
 
-        AskView(self)._ipython_display_()
-
-
-class TaskList(Display):
+class TaskList(Asked):
     """List of all tasks. A notebook offers to start a task."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.titles = {name: task.title for name, task in tasks.items() if task.kind != "quiz"}
         rows = [tasks[name].row for name in self.titles]
         super().__init__(mapping_grid(rows, None, len(rows), "Tasks, each begun with wb.course.task(NAME)"))
-
-    def _ipython_display_(self) -> None:
-        require_widgets()
-        from workbench.course.ask_view import ChooserView
-
-        ChooserView(self)._ipython_display_()
 
 
 def _pane(api: object) -> Any:
@@ -262,7 +265,7 @@ def reset() -> CourseProgress:
 def notes() -> tuple[str, ...]:
     """Return your trainer's notes, oldest first; empty outside a class."""
     status = membership.status() or {"notes": ()}
-    return tuple(visible(note["text"]) for note in status["notes"])
+    return tuple(visible(note) for note in status["notes"])
 
 
 # sessions and the class
@@ -321,13 +324,11 @@ def _play(name: str, api: object) -> None:
     every: float = _tasks[name].traffic.get("every", 0)
 
     def play() -> None:
-        while not _ended.wait(every / 4):
-            try:
+        with suppress(WorkbenchError, RuntimeError):  # the session was closed, or its service has stopped
+            while not _ended.wait(every / 4):
                 with stored.exclusive():
                     if not _attempt(name, api).play():
                         return
-            except (WorkbenchError, RuntimeError):  # the session was closed, or its service has stopped
-                return
 
     if every:
         _ended.clear()

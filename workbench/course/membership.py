@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-NO_LEARNER = "No learner has this code"
+NO_LEARNER = "No learner has the code of this link: compare it with your sheet, letter by letter"
 JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
 _SECONDS = 30
@@ -128,8 +128,6 @@ def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]
     if answer.is_success and read:
         return read
     message, status = visible(str(read.get("message", "")), 400), answer.status_code
-    if message == NO_LEARNER:
-        message = "no learner has the code of this link: compare it with your sheet, letter by letter"
-    elif status >= 500 or status == 404 or not message:
+    if message != NO_LEARNER and (status >= 500 or status == 404 or not message):
         raise WrongEnvironment(f"{host} is not a class of the workbench (status {status}).")
     raise UsageError(f"{message[:1].lower()}{message[1:]}", of="class")

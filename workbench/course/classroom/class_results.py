@@ -159,9 +159,9 @@ class Results:
 
     def add_note(self, learner: str, text: str) -> None:
         """Store a trainer's note for a learner."""
-        self.set(f"note\n{learner}\n{time.time_ns()}", {"text": text})
+        self.set(f"note\n{learner}\n{time.time_ns()}", text)
 
-    def notes(self, learner: str) -> list[dict[str, Any]]:
+    def notes(self, learner: str) -> list[str]:
         """Return the notes for a learner, oldest first."""
         return [*self.all(f"note\n{learner}\n").values()]
 
