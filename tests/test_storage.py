@@ -290,6 +290,53 @@ def test_a_forked_process_has_neither_connection_nor_leases(path: Path) -> None:
     assert found == ["one", "child"]
 
 
+THREADS = """
+import os, sys, threading, time
+from tests.test_storage import checked
+from workbench.client.calls.journal import Recorder
+file, journal = checked(sys.argv[1]), Recorder(None, None)
+file.lease("work")
+journal._here()
+if os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+def slow(frame, event, argument):  # another thread may run between any two lines
+    if frame.f_code.co_name in ("after_fork", "_connect", "_watch", "_here"):
+        time.sleep(0.002)
+        return slow
+threading.settrace(slow)
+processes = set()
+def add(i):
+    processes.add(journal._here())
+    with file.write() as db:
+        db.execute("INSERT INTO things(name) VALUES (?)", (f"thread {i}",))
+threads = [threading.Thread(target=add, args=(i,)) for i in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(20)
+os._exit(len(processes) - 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_threads_of_a_forked_process_begin_at_once(tmp_path: Path) -> None:
+    """One thread reopens the file, and the others wait for it: each writes its row with a checksum, and none holds the
+    file afterwards. All threads of a process have one name in its journal.
+    """
+    path, here = tmp_path / "ours.db", str(Path(__file__).parent.parent)
+    command = [sys.executable, "-W", "ignore", "-c", THREADS, str(path)]
+    ended = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=100)
+    file = checked(path)
+    with file.write(wait=False):
+        pass
+    rows = file.run(f"SELECT name FROM things WHERE {file.undamaged('things')} ORDER BY name")
+    sums = file.run("SELECT count(*) FROM checksums")
+    file.close()
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (rows, sums) == ([(f"thread {i}",) for i in range(8)], [(8,)])
+
+
 NAMED = "CREATE TABLE things(number INTEGER PRIMARY KEY, name TEXT, size INTEGER)"
 
 

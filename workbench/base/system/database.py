@@ -23,6 +23,7 @@ from typing import Any
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import FileBusy, UnusableFile, advise, visible
 from workbench.base.system.files import file_system, make_folder, warn_if_shared
+from workbench.base.system.forks import INHERITING
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.locks import FileLock
 from workbench.base.system.seconds import monotonic
@@ -113,6 +114,7 @@ class Database:
             _check_header(self.path, application, version)
             _check_stored(self.path, schema)  # checked before anything is written to the file or its log
         self._connect()
+        self._pid = os.getpid()
         try:
             self._open(application, schema, version, file_system)
         except BaseException as error:
@@ -124,7 +126,6 @@ class Database:
     def _connect(self) -> None:
         self.lock = threading.RLock()
         self._leases: dict[str, FileLock] = {}
-        self._pid = os.getpid()
         try:
             self.connection = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
@@ -145,11 +146,18 @@ class Database:
         self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
 
     def after_fork(self) -> None:
-        """Reopen the file in a forked process: connections do not survive a fork, and leases stay with the parent."""
-        if self._pid != os.getpid() and self.path is not None:
-            _OF_PARENTS.append((self.connection, self._leases))
-            self._connect()
-            self._watch()
+        """Reopen the file in a forked process: connections do not survive a fork, and leases stay with the parent.
+
+        If several threads begin at once, one reopens the file and the others wait.
+        """
+        if self._pid == os.getpid() or self.path is None:
+            return
+        with INHERITING:
+            if self._pid != os.getpid():
+                _OF_PARENTS.append((self.connection, self._leases))
+                self._connect()
+                self._watch()
+                self._pid = os.getpid()
 
     def _open(self, application: int, schema: str, version: int, probe: Callable[[Path], str]) -> None:
         run = self.connection.execute

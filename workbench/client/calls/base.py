@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from workbench import __version__
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import Problem, UsageError, advise
 from workbench.base.keys import Key
+from workbench.base.system.forks import INHERITING
 from workbench.client.calls.base_url import base_url as read_base_url
 from workbench.client.calls.building import from_wire
 from workbench.client.calls.exchange import IDEMPOTENCY, RESPONSES
@@ -40,14 +40,13 @@ class Connections:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._held: tuple[Any, Any] = ((), None)
-        self._lock = threading.Lock()
 
     def get(self, *owner: object) -> Any:
         """Return the transport of this process and owner."""
         whose = (os.getpid(), *owner)
         held = self._held
         if held[0] != whose:
-            with self._lock:
+            with INHERITING:
                 held = self._held = self._held if self._held[0] == whose else (whose, self._make())
         return held[1]
 

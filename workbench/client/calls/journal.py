@@ -27,6 +27,7 @@ from workbench.base.schema import strict_json
 from workbench.base.schema.masks import masked
 from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database
+from workbench.base.system.forks import INHERITING
 from workbench.base.system.files import check_place
 from workbench.base.system.interrupts import uninterrupted
 from workbench.client.calls.effects import JournalEntry as JournalEntry  # re-exported for code that reads journals
@@ -111,8 +112,10 @@ class Recorder:
         After a fork, calls in flight belong to the parent.
         """
         if self._pid != os.getpid():
-            self._opening, self._calls = threading.Lock(), WeakValueDictionary()
-            self._process, self._pid = os.urandom(8).hex(), os.getpid()
+            with INHERITING:
+                if self._pid != os.getpid():
+                    self._opening, self._calls = threading.Lock(), WeakValueDictionary()
+                    self._process, self._pid = os.urandom(8).hex(), os.getpid()
         return self._process
 
     def opened(self) -> Database:
