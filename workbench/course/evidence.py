@@ -4,9 +4,10 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import Any
+
+import attrs
 
 from workbench.base.schema.walk import flat as leaves_of
 from workbench.base.schema.walk import snake
@@ -38,8 +39,7 @@ def flat(value: object) -> Iterator[tuple[str, Any]]:
 
 def digest(record: Record) -> str:
     """Return a short hash of a record, without the members that are derived from other records."""
-    left_out = _FOLLOWS.get(str(record.get("kind")), ())
-    content = {name: value for name, value in record.items() if name not in left_out}
+    content = {name: value for name, value in record.items() if name not in _FOLLOWS.get(str(record.get("kind")), ())}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -85,14 +85,6 @@ def signature(entry: Any) -> str:
     return f"{entry.method} {entry.path} {entry.status} {entry.at.isoformat()} {entry.seconds} {entry.request_id or ''}"
 
 
-def as_number(value: object) -> Decimal | None:
-    """Return a value as a number; None if it is not a number."""
-    try:
-        return None if isinstance(value, bool) else Decimal(str(value))
-    except InvalidOperation:
-        return None
-
-
 def absorb(state: Facts, sandbox: "Sandbox", before: Facts) -> None:
     """Exclude the changes of other people from a task. Their records, calls and events do not count as the learner's.
 
@@ -107,17 +99,28 @@ def absorb(state: Facts, sandbox: "Sandbox", before: Facts) -> None:
     state["records"] |= changed
 
 
+@attrs.frozen
 class Evidence:
     """Records, requests and events of a sandbox since a mark.
 
-    Args:
+    Attributes:
         sandbox: The sandbox.
         state: State that was stored when the task began.
     """
 
-    def __init__(self, sandbox: "Sandbox", state: Facts) -> None:
-        self.sandbox = sandbox
-        self.state = state
+    sandbox: Any
+    state: Facts
+
+    @property
+    def names(self) -> Facts:
+        """Values to which a task can refer: the guide of the sandbox in its initial state, and the facts."""
+        return {**first_guide(self.sandbox.seed), **self.state["facts"]}
+
+    @cached_property
+    def actions(self) -> str:
+        """Hash of what the learner did since the task began."""
+        changed, requests = map(digest, self.changed.values()), map(signature, self.requests)
+        return digest({"changed": [*changed], "requests": [*requests], "answers": self.state["answers"]})
 
     @cached_property
     def records(self) -> dict[str, Record]:
@@ -166,11 +169,6 @@ def operator(sandbox: Any, ca_file: str | None = None) -> Client:
     transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
-
-
-def names_of(sandbox: "Sandbox", state: Facts) -> Facts:
-    """Return the values to which a task can refer: the guide of the sandbox in its initial state, and the facts."""
-    return {**first_guide(sandbox.seed), **state["facts"]}
 
 
 @lru_cache(maxsize=4)

@@ -7,16 +7,18 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
 
 from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, not_allowed, visible
+from workbench.base.system.progress import notebook_shell
 from workbench.client import session
 from workbench.client.calls.client import refuse_async
 from workbench.course import membership, stored
 from workbench.course.attempt import Attempt
-from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
+from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display
 from workbench.course.evidence import Facts, Record
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
 from workbench.course.task_result import TaskResult, read_result
@@ -39,7 +41,8 @@ class Asked(Display):
     view = "ChooserView"
 
     def _ipython_display_(self) -> None:
-        require_widgets()
+        if notebook_shell() is None or not find_spec("ipywidgets"):
+            raise NotImplementedError  # IPython then shows the sheet
         from workbench.course import ask_view
 
         getattr(ask_view, self.view)(self)._ipython_display_()
@@ -212,8 +215,8 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     if "missing" in reply:
         return Feedback(reply)
     text = ", ".join(f"{key} = {visible(each, 60)}" for key, each in reply["answers"].items())
-    note = f'wb.course.check("{name}") judges it.'
-    return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
+    notes = (f'wb.course.check("{name}") judges it.',)
+    return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=notes))
 
 
 def hint(name: str, api: object = None) -> Feedback:
@@ -242,11 +245,9 @@ class CourseProgress(Display):
 def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes. In a class, the server stores the progress."""
     own = {name.removeprefix("result:"): content for name, content in stored.read_stored().items()}
-    status = membership.status()
-    if status is None:
-        return CourseProgress(_account(), own)
-    quizzes = {name: own.get(name) for name in QUIZZES}  # the class does not store quizzes
-    return CourseProgress(str(status["learner"]), quizzes | status["results"])
+    status = membership.status() or {"learner": _account(), "results": own}
+    # the class does not store quizzes, and exercises outside the class do not count in the class
+    return CourseProgress(str(status["learner"]), {**own, **dict.fromkeys(EXERCISES), **status["results"]})
 
 
 def _account() -> str:
@@ -298,9 +299,7 @@ def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})
 def _attempt(name: str, api: Any) -> Attempt:
     """Return the attempt at a task in a session's sandbox. Attempts and results are stored in the learner's file."""
     ca_file = getattr(api, "_ca_file", None)
-    return Attempt(
-        task=_tasks[name], sandbox_in=partial(_sandbox, api), load=stored.get, save=stored.set, ca_file=ca_file
-    )
+    return Attempt(task=_tasks[name], sandbox_in=partial(_sandbox, api), store=stored, ca_file=ca_file)
 
 
 def _sandbox(api: Any, environment: str) -> Any:

@@ -74,9 +74,8 @@ def joined() -> bool:
 
 def refusal(*, effect: bool, production: bool) -> str:
     """Return why a call from a class may not be sent to a real service; empty if it may."""
-    if not ((effect or production) and joined()):
-        return ""
-    return "this is a class (`workbench course leave` ends it, if you joined by a link)"
+    is_refused = (effect or production) and joined()
+    return "this is a class (`workbench course leave` ends it, if you joined by a link)" if is_refused else ""
 
 
 def begin(place: str) -> None:
@@ -123,7 +122,7 @@ def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]
         read = dict(strict_json.loads(answer.content))
     except httpx.HTTPError as error:
         raise no_answer(host, error) from error
-    except (strict_json.NotJson, TypeError, ValueError):
+    except (TypeError, ValueError):
         read = {}
     if answer.is_success and read:
         return read

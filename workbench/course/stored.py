@@ -50,9 +50,9 @@ def read_stored() -> dict[str, Any]:
     return stored if isinstance(stored, dict) else {}
 
 
-def get(name: str, default: object = None) -> Any:
-    """Return a stored value."""
-    return read_stored().get(name, default)
+def get(name: str) -> Any:
+    """Return a stored value; None if there is no such value."""
+    return read_stored().get(name)
 
 
 def set(name: str, value: object) -> None:  # noqa: A001 - as the store of a class

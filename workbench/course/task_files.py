@@ -193,8 +193,12 @@ class Task:
     @property
     def row(self) -> Facts:
         """Return the row of the task in a table of tasks."""
-        where = self.notebook or "drill"
-        return {"task": self.name, "where": where, "minutes": self.minutes or None, "title": self.title}
+        return {
+            "task": self.name,
+            "where": self.notebook or "drill",
+            "minutes": self.minutes or None,
+            "title": self.title,
+        }
 
     @property
     def place(self) -> str:
@@ -241,7 +245,7 @@ def _criterion(row: Record) -> tuple[Facts, list[str]]:
     (verb,), subject = verbs, row[verbs[0]]
     members = {_RENAMED.get(member, member): value for member, value in row.items() if member != verb}
     members |= {"verb": verb, "subject": subject}
-    allowed = [*_SUBJECTS.get(verb, [subject])]
+    allowed = _SUBJECTS.get(verb, [subject])
     return members, _wrong(Expectation, members) if subject in allowed else [str(not_allowed(verb, subject, allowed))]
 
 

@@ -71,17 +71,15 @@ class ClassState:
 
     def __init__(self, names: Sequence[str], folder: Path) -> None:
         self._folder = folder
-        own = [read_file(path) for path in sorted((folder / "tasks").glob("*.toml"))]
+        own = map(read_file, sorted((folder / "tasks").glob("*.toml")))
         self.tasks: Mapping[str, Task] = {**EXERCISES, **DRILLS, **{task.name: task for task in own}}
         self.results = Results(folder / "class.db")
         self.results.enroll(names)
         self.trainer_key: str = self.results.get("trainer_key")
         self.say: Callable[[str], object] = lambda text: None
         self._by_code: dict[str, LearnerSandboxes] = {}
-        self._by_name: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
         self._read_learners()
-        self._wrong_codes: Counter[str] = Counter()  # number in the current minute, by address
         self._paused = bool(self.results.get("paused", False))
 
     def close(self) -> None:
@@ -137,7 +135,7 @@ class ClassState:
     def wrong_codes(self) -> Counter[str]:
         """Return the counters of wrong codes in this minute, by address. Callers count in them."""
         if self._minute_ends < monotonic():
-            self._minute_ends, self._wrong_codes = monotonic() + 60, Counter()
+            self._minute_ends, self._wrong_codes = monotonic() + 60, Counter[str]()
         return self._wrong_codes
 
     # tasks
@@ -147,8 +145,7 @@ class ClassState:
         return Attempt(
             task=self.tasks[name],
             sandbox_in=partial(sandboxes.sandbox, place),
-            load=self.results.get,
-            save=self.results.set,
+            store=self.results,
             attempts=_attempts(sandboxes, place),
             results=f"result\n{sandboxes.learner.name}\n",
             active=sandboxes.active,
@@ -291,6 +288,6 @@ def _push(sandbox: Sandbox, event: str) -> None:
     with operator(sandbox) as client:
         for step in EVENTS[event]:
             try:
-                run(client, sandbox, names, step)
+                names |= run(client, sandbox, names, step)
             except LookupError as error:
                 raise UsageError(f"this sandbox no longer has a record for {error}", of="class") from None

@@ -50,8 +50,9 @@ def certificates(results: Results, head: str = "") -> str:
     for name, row in results.progress().items():
         done = [element("li", task.title) for task in TASKS.values() if task.name in row and row[task.name].done]
         if done:
-            signed = {"date": datetime.now(UTC).date(), "trainer": visible(results.get("trainer", ""))}
-            pages.append(part("certificate", name=name, titles=joined(done), **signed))
+            trainer = visible(results.get("trainer", ""))
+            page = part("certificate", name=name, titles=joined(done), date=datetime.now(UTC).date(), trainer=trainer)
+            pages.append(page)
     return _page("Certificates", *pages or [element("p", "Nobody has done a task yet.")], head=head)
 
 
@@ -59,9 +60,16 @@ def answers() -> str:
     """Return the answer key as a page: each task with its solution."""
     parts = [part("answers")]
     for task in (*EXERCISES.values(), *DRILLS.values()):
-        where = task.notebook or f"drill, {task.minutes} minutes"
-        texts = {"task": _text(task.task), "debrief": _text(task.debrief), "answer": task.answer.strip()}
-        parts.append(part("answer", name=task.name, title=task.title, where=where, **texts))
+        about = part(
+            "answer",
+            name=task.name,
+            title=task.title,
+            where=task.notebook or f"drill, {task.minutes} minutes",
+            task=_text(task.task),
+            debrief=_text(task.debrief),
+            answer=task.answer.strip(),
+        )
+        parts.append(about)
     return _page("Answer key", *parts)
 
 
@@ -71,10 +79,11 @@ def sheets(links: Mapping[str, str]) -> str:
     Args:
         links: The link of each learner, by name.
     """
-    pages = []
-    for name, link in links.items():
-        code = {"link": link, "text": repr(link), "picture": qr_code(link)}
-        pages.append(part("sheet", name=name, commands=part("commands"), **code))
+    commands = part("commands")
+    pages = [
+        part("sheet", name=name, link=link, text=repr(link), picture=qr_code(link), commands=commands)
+        for name, link in links.items()
+    ]
     return _page("Join the class", *pages)
 
 

@@ -75,8 +75,6 @@ class LearnerSandboxes:
         self.learner = learner
         self._make = make
         self._folder = folder
-        self.begun: dict[str, tuple[int, float]]
-        self.active: float
         self.begun, self.active, self.used = work
         self.traffic: dict[str, str] = {}
         self.busy = threading.RLock()

@@ -86,9 +86,8 @@ def setup(folder: Path, results: Results, name: str, link: str) -> Response | No
 
 def _install(targets: Iterable[str], url: str, fingerprint: str) -> Markup:
     """Return how to install, with a command for each system. Its script has neither double quotes nor `$`."""
-    where = urlsplit(url)
-    of_script = {"host": where.hostname, "port": where.port, "digits": fingerprint, "url": url}
-    script = part("script_tls" if fingerprint else "script", **of_script)
+    where, name = urlsplit(url), "script_tls" if fingerprint else "script"
+    script = part(name, host=where.hostname, port=where.port, digits=fingerprint, url=url)
     lines = []
     for system in SYSTEMS.values():
         pythons = [target.rpartition("-")[2] for target in targets if target.startswith(system["target"])]

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -53,7 +54,7 @@ _BOARD = {"/board": ".html", "/board.js": ".js", "/board.css": ".css"}
 _CERTIFICATES = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n", re.DOTALL)
 """Certificates in a PEM file, which may contain the private key, too."""
 _STORE_SECONDS = 20  # maximum seconds of a learner's work that a killed server loses
-_UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
+_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 """Errors raised for a body with unexpected content."""
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
@@ -98,9 +99,9 @@ class ClassServer(ClassState):
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
             fingerprint = own_fingerprint(certfile)[:FINGERPRINT_DIGITS] if certfile else ""
-            certificates = _CERTIFICATES.findall(certfile.read_text()) if certfile and fingerprint else [""]
+            pem = certfile.read_text(encoding="ascii") if certfile and fingerprint else ""
             self.results.set("fingerprint", fingerprint)
-            self.results.set("certificate", certificates[0])
+            self.results.set("certificate", "".join(_CERTIFICATES.findall(pem)))
             return self.handle
 
         with (
@@ -185,7 +186,7 @@ class ClassServer(ClassState):
                 429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute; try again in a minute"
             )
         sandboxes.entries.append(now)
-        return _performed(lambda content: self._enter(sandboxes, place, content), request)
+        return _performed(partial(self._enter, sandboxes, place), request)
 
     def _enter(self, sandboxes: LearnerSandboxes, place: str, content: Any) -> Facts:
         """Perform a learner's entry, and return the answer with the notes that the learner has not yet seen."""
