@@ -138,9 +138,8 @@ class Attempt:
             facts["bought"] = [self._buy(client, *purchase) for purchase in task.purchases]
             for step in task.world:
                 facts |= run(client, self.sandbox, {**first_guide(self.sandbox.seed), **facts}, step)
-        begun = {"begun": time.time(), "played": 0, "done": False}
         self.state.clear()
-        self.state.update(mark(self.sandbox), facts=facts, answers={}, **begun)
+        self.state.update(mark(self.sandbox), facts=facts, answers={}, begun=time.time(), played=0, done=False)
         self.state["seen"] = Evidence(self.sandbox, self.state).actions
 
     def _buy(self, client: Client, card: int, cents: int, merchant: str = "Example Market", settle: bool = True) -> str:
@@ -190,8 +189,7 @@ class Attempt:
         if len(questions) == 1:
             values = {name or next(iter(questions)): value for name, value in values.items()}
         if not values or not values.keys() <= questions.keys():
-            asked = allowed_names(questions) if questions else "nothing"
-            raise UsageError(f"{self.task.name} asks for {asked}", of="course.answer")
+            raise UsageError(f"{self.task.name} asks for {allowed_names(questions) or 'nothing'}", of="course.answer")
         read = {name: questions[name].read(str(value)) for name, value in values.items()}
         self.state["answers"].update(read)
         return {"answers": read}

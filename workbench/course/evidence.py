@@ -139,11 +139,13 @@ class Evidence:
         """Return the learner's requests since the task began, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         begun = next((number for number, entry in enumerate(log, 1) if signature(entry) == self.state["request"]), 0)
-        return [entry for entry in log[begun:] if entry.operation in OPERATIONS and not self._is_of_others(entry)]
-
-    def _is_of_others(self, entry: Any) -> bool:
-        """Whether a request is about a purchase of the live traffic or of the trainer."""
-        return isinstance(entry.answer, Mapping) and entry.answer.get("transactionId") in self.state["others"]
+        others = self.state["others"]  # among them, the purchases of the live traffic and of the trainer
+        return [
+            entry
+            for entry in log[begun:]
+            if entry.operation in OPERATIONS
+            and not (isinstance(entry.answer, Mapping) and entry.answer.get("transactionId") in others)
+        ]
 
     def called(self, operation: str, status: int, fault: bool) -> list[Record]:
         """Return the requests of an operation as flat members, with a status, or with an injected fault."""

@@ -53,7 +53,6 @@ class TaskShown(Asked):
 
     Attributes:
         facts: Facts that the task states, such as ids.
-        questions: The questions, by name of the answer.
     """
 
     view = "AskView"
@@ -61,7 +60,6 @@ class TaskShown(Asked):
     def __init__(self, reply: Record) -> None:
         self.task = task = reply["about"]
         self.facts = dict(reply.get("facts", {}))
-        self.questions: Mapping[str, str] = task["questions"]
         notes = _notes(reply)
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
         if rows:
@@ -151,7 +149,7 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
 def task(name: str, api: object = None) -> TaskShown: ...
 @overload
 def task() -> TaskList: ...
-def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
+def task(name: str | None = None, api: object = None) -> Any:
     """Show a task and start it. The check compares later states of the sandbox with the state at the start.
 
     A drill creates its incident, or continues if it was begun before. To restart an exercise, call this function again.
@@ -265,8 +263,7 @@ def reset() -> CourseProgress:
 
 def notes() -> tuple[str, ...]:
     """Return your trainer's notes, oldest first; empty outside a class."""
-    status = membership.status() or {"notes": ()}
-    return tuple(visible(note) for note in status["notes"])
+    return tuple(visible(note) for note in (membership.status() or {}).get("notes", ()))
 
 
 # sessions and the class

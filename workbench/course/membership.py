@@ -87,7 +87,7 @@ def begin(place: str) -> None:
 def status() -> dict[str, Any] | None:
     """Return the learner's name, results and trainer's notes; None outside a class."""
     root = address()
-    return None if root is None else ask(root.url, root.ca_file)
+    return ask(root.url, root.ca_file) if root else None
 
 
 def no_answer(host: str, error: Exception) -> Exception:

@@ -163,7 +163,7 @@ class Task:
         return {each.subject: each for each in self.expect if each.verb == "answer"}
 
     @property
-    def kind(self) -> Literal["exercise", "quiz", "drill"]:
+    def kind(self) -> str:
         """Return "exercise", "quiz" or "drill"."""
         if not self.notebook:
             return "drill"
@@ -186,7 +186,7 @@ class Task:
             "heading": self.title if is_quiz else heading,
             "hints": len(self.all_hints),
             "lines": lines,
-            "questions": {name: question.that for name, question in self.questions.items()},
+            "questions": list(self.questions),
             "options": self.expect[0].options if is_quiz else {},
         }
 

@@ -261,7 +261,7 @@ class ClassState:
         return {
             "learner": name,
             "seen": round(time.time() - sandboxes.used) if sandboxes.used else None,
-            "places": [{"name": place, "at": round(at)} for place, (_, at) in sandboxes.begun.items()],
+            "places": {place: round(at) for place, (_, at) in sandboxes.begun.items()},
             "done": sum(result.done and task not in DRILLS for task, result in results.items()),
             "stuck": [task for task, result in now.items() if _is_stuck(result)],
             "results": {task: attrs.asdict(result) for task, result in now.items()},

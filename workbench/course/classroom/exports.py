@@ -50,8 +50,13 @@ def certificates(results: Results, head: str = "") -> str:
     for name, row in results.progress().items():
         done = [element("li", task.title) for task in TASKS.values() if task.name in row and row[task.name].done]
         if done:
-            trainer = visible(results.get("trainer", ""))
-            page = part("certificate", name=name, titles=joined(done), date=datetime.now(UTC).date(), trainer=trainer)
+            page = part(
+                "certificate",
+                name=name,
+                titles=joined(done),
+                date=datetime.now(UTC).date(),
+                trainer=visible(results.get("trainer", "")),
+            )
             pages.append(page)
     return _page("Certificates", *pages or [element("p", "Nobody has done a task yet.")], head=head)
 
@@ -101,8 +106,8 @@ def plan(name: str) -> str:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
         rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length}\u202fmin", what, look_for, exercises))
         minutes += length
-    heads = ("from", "time", "what", "what to look for", "exercises")
-    days = table(([_text(cell) for cell in row] for row in rows), heads)
+    cells = ([_text(cell) for cell in row] for row in rows)
+    days = table(cells, ("from", "time", "what", "what to look for", "exercises"))
     return _page(chosen["title"], part("plan", title=chosen["title"], rows=days))
 
 

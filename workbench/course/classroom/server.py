@@ -179,8 +179,8 @@ class ClassServer(ClassState):
         """Return a learner's status, or perform an entry."""
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
-            results = self.results.all(f"result\n{name}\n")
-            return _answer({"learner": name, "notes": self.results.notes(name), "results": results})
+            status = {"learner": name, "notes": self.results.notes(name)}
+            return _answer({**status, "results": self.results.all(f"result\n{name}\n")})
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(
                 429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute; try again in a minute"
@@ -190,7 +190,7 @@ class ClassServer(ClassState):
 
     def _enter(self, sandboxes: LearnerSandboxes, place: str, content: Any) -> Facts:
         """Perform a learner's entry, and return the answer with the notes that the learner has not yet seen."""
-        name, kind, task = sandboxes.learner.name, str(content["kind"]), str(content["task"])
+        kind, task = str(content["kind"]), str(content["task"])
         if kind == "begin" and task in {each.place for each in self.tasks.values()}:
             begun = sandboxes.begin(task)
             self.store_work(sandboxes)
@@ -206,7 +206,7 @@ class ClassServer(ClassState):
             self.store_work(sandboxes)
             if kind == "start" and self.tasks[task].traffic:
                 sandboxes.traffic[place] = task
-        notes = self.results.notes(name)
+        notes = self.results.notes(sandboxes.learner.name)
         shown, sandboxes.notes_shown = sandboxes.notes_shown, len(notes)
         return {**reply, "notes": notes[shown:]}
 
