@@ -206,17 +206,17 @@ def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
         stop.set()
         thread.join()
 
-    assert took < 0.4
+    assert took < 3  # without a deadline, the exchange lasts five seconds
     assert (result.status, result.error) in {(None, "no response in time"), (200, None)}
     assert (result.status == 200) is text.startswith(b"HTTP/1.1 200 OK\r\n\r\n")
 
 
 @pytest.mark.parametrize(
-    "seconds, error", [(5.0, "not sent: the host name was not resolved"), (0.5, "no response in time")]
+    "seconds, error", [(5.0, "not sent: the host name was not resolved"), (0.9, "no response in time")]
 )
 def test_resolving_a_name_counts(seconds: float, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name resolution that hangs is ended at the deadline. A slow one leaves the remaining time to the exchange."""
-    monkeypatch.setattr("workbench.base.system.http_post.TIMEOUT", 0.6)
+    monkeypatch.setattr("workbench.base.system.http_post.TIMEOUT", 1.0)
     stop = threading.Event()
 
     def resolve_slowly(*_: object) -> list[str]:
@@ -232,7 +232,7 @@ def test_resolving_a_name_counts(seconds: float, error: str, monkeypatch: pytest
 
     assert result.status is None
     assert str(result.error).startswith(error)
-    assert 0.6 <= took < 1
+    assert 1 <= took < 1.8  # an exchange with a deadline of its own would end after 1.9 seconds
 
 
 def test_an_error_of_the_resolver_is_an_unknown_host() -> None:
