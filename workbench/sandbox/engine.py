@@ -17,6 +17,7 @@ import attrs
 from workbench.base.errors import UnusableFile
 from workbench.base.schema import strict_json
 from workbench.base.schema.masks import DOTS, masked
+from workbench.base.system.forks import INHERITING
 from workbench.base.system.messages import Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import cards, people
@@ -138,8 +139,10 @@ class Engine:
                     seen = self.store.version
                     self.dispatcher.notify()
 
-        self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
-        self._ticking.start()
+        with INHERITING:
+            if self._ticking is None:
+                self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
+                self._ticking.start()
 
     def _move_clock(self, by: int) -> None:
         """Advance the clock by milliseconds. Scheduled changes happen at their due times."""
