@@ -1,14 +1,17 @@
 """Threads and processes that use one sandbox at the same time."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from workbench.client.session import connect
 from workbench.sandbox import Sandbox, delivery
+from workbench.sandbox.engine import RequestLog
 from workbench.sandbox.store import FileStore, Store
 
 RECEIVER = "http://127.0.0.1:9/closed"
@@ -68,3 +71,40 @@ def test_a_thread_in_a_transaction_never_waits_for_one_that_waits_for_it(
 
     assert flushed.ok
     assert uses == []
+
+
+def test_a_request_is_logged_while_earlier_ones_are_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that another thread logs while the log is written to the file neither fails nor disappears."""
+    add, save, keep = RequestLog.add, RequestLog.save, FileStore.keep_requests
+    answered, saving, added = threading.Event(), threading.Event(), threading.Event()
+
+    def add_during_save(log: RequestLog, *entry: Any) -> None:
+        if threading.current_thread() is other:
+            answered.set()
+            saving.wait(20)
+        add(log, *entry)
+
+    def save_after_add(log: RequestLog) -> None:
+        if threading.current_thread() is other:
+            added.set()
+        save(log)
+
+    def keep_slowly(store: FileStore, entries: Iterable[Any], most: int) -> None:
+        rest = iter(entries)
+        first = next(rest)
+        saving.set()
+        added.wait(20)
+        keep(store, chain([first], rest), most)
+
+    monkeypatch.setattr(RequestLog, "add", add_during_save)
+    monkeypatch.setattr(RequestLog, "save", save_after_add)
+    monkeypatch.setattr(FileStore, "keep_requests", keep_slowly)
+    with connect(path=tmp_path / "sandbox.db", journal=False) as api:
+        other = threading.Thread(target=api.list_contracts)
+        other.start()
+        assert answered.wait(20)
+        for _ in range(70):
+            api.list_contracts()
+        other.join(20)
+        assert added.is_set()
+        assert len(api.sandbox.requests()) == 71

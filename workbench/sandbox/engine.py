@@ -213,7 +213,7 @@ class RequestLog:
             self.save()
 
     def clear(self) -> None:
-        """Delete all requests."""
+        """Delete all requests, within a transaction."""
         self._entries.clear()
         if self._file is not None:
             self._file.remove_requests()
@@ -224,8 +224,10 @@ class RequestLog:
             return
         with suppress(UnusableFile), self._file:  # if the file is busy, a later write saves these requests
             self._saved = monotonic()
-            self._file.keep_requests(starmap(self._row, self._entries), KEPT)
-            self._entries.clear()
+            entries = tuple(self._entries)  # copied, since other threads may add entries meanwhile
+            self._file.keep_requests(starmap(self._row, entries), KEPT)
+            for _ in entries:
+                self._entries.popleft()
 
     def entries(self, tenant: str | None, *, reveal: bool) -> list[dict[str, Any]]:
         """Return the requests, oldest first.
