@@ -1,5 +1,6 @@
 """Threads and processes that use one sandbox at the same time."""
 
+import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 from workbench.client.session import connect
 from workbench.sandbox import Sandbox, delivery
 from workbench.sandbox.engine import RequestLog
+from workbench.sandbox.internals import internals
 from workbench.sandbox.store import FileStore, Store
 
 RECEIVER = "http://127.0.0.1:9/closed"
@@ -108,3 +110,24 @@ def test_a_request_is_logged_while_earlier_ones_are_saved(tmp_path: Path, monkey
         other.join(20)
         assert added.is_set()
         assert len(api.sandbox.requests()) == 71
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_processes_that_fork_from_one_count_together(tmp_path: Path) -> None:
+    """A forked process reads what others wrote to the file since the fork, so no number is given twice."""
+    path = tmp_path / "sandbox.db"
+    with Sandbox(path=path) as sandbox:
+        store = internals(sandbox).engine.store
+
+        def count() -> int:
+            with store:
+                return store.next("walk")
+
+        def in_child() -> int:
+            process = os.fork()
+            if not process:
+                os._exit(count())
+            return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+        assert count() == 1
+        assert [in_child(), in_child(), count()] == [2, 3, 4]

@@ -128,7 +128,7 @@ class Engine:
             return
 
         def tick() -> None:
-            seen = -1
+            seen: object = -1
             while not self._closed.wait(_TICK):
                 with (
                     suppress(UnusableFile),
