@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from workbench.analysis.reports.facts import MONEY, NUMBER, mask, shown, transactions_of
+from workbench.analysis.reports.facts import MONEY, NUMBER, begun_earlier, mask, shown, transactions_of
 from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measures, Rows, caveats_of, columns_of
 from workbench.analysis.reports.measures import report as grouped
@@ -18,7 +18,7 @@ from workbench.base.errors import UsageError, not_allowed, visible
 
 Columns = str | Collection[str]
 _AS_KNOWN = {"facts", "_known", "_folded", "_begun_earlier"}
-"""Values that only a filter with another `at` changes."""
+"""Cached values that change only if a filter has another `at`."""
 
 
 class View:
@@ -37,7 +37,7 @@ class View:
 
     @cached_property
     def facts(self) -> pd.DataFrame:
-        """Return the facts known at the filter's time, which `postings` shows."""
+        """Return the facts that were known at the filter's time, from which `postings` is made."""
         return self._known[0]
 
     @cached_property
@@ -52,7 +52,7 @@ class View:
     @cached_property
     def _begun_earlier(self) -> Left:
         """Return the transactions whose authorization is not in the source."""
-        rows = self._folded.loc[mask(self._folded["authorized_cents"].isna()), ["currency", *MONEY[2:]]]
+        rows = transactions_of(begun_earlier(self.facts))[["currency", *MONEY[2:]]]
         return Left("", rows, "Without an authorization in the source: {transactions}{amounts}.")
 
     @property
@@ -184,7 +184,7 @@ class View:
         return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
 
     def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table in which the caller's columns have their original names again.
+        """Return a table in which the caller's columns have their original names.
 
         Raises:
             UsageError: One of the caller's columns has the same name as a column of the table.

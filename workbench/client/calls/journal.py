@@ -27,8 +27,8 @@ from workbench.base.schema import strict_json
 from workbench.base.schema.masks import masked
 from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database
-from workbench.base.system.forks import INHERITING
 from workbench.base.system.files import check_place
+from workbench.base.system.forks import INHERITING
 from workbench.base.system.interrupts import uninterrupted
 from workbench.client.calls.effects import JournalEntry as JournalEntry  # re-exported for code that reads journals
 from workbench.client.calls.effects import Note as Note
