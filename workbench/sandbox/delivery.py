@@ -94,30 +94,34 @@ class WebhookDispatcher:
 
     def notify(self) -> None:
         """Wake the threads, because a delivery may be due."""
-        if not self.active:
+        endpoints = self._endpoints()
+        if not endpoints:
             return
+        self._keep_time()
         with self._news:
             self._notices += 1
-            for endpoint, _ in self._store.items("endpoint"):
+            for endpoint in endpoints:
                 if endpoint not in self._threads and not self._closed.is_set():
                     thread = threading.Thread(
                         target=self._work, args=(endpoint,), name="workbench-webhooks", daemon=True
                     )
                     self._threads[endpoint] = thread
                     thread.start()
-                    self._keep_time()
             self._news.notify_all()
 
     def flush(self, timeout: float) -> bool:
         """Wait until no delivery is due or the timeout expires, and return whether no delivery is due."""
-        if not self.active:
-            return True
+        endpoints = self._endpoints()
         self.notify()
         with self._news:
             notice = self._notices
             return self._news.wait_for(
-                lambda: all(self._idle.get(key, -1) >= notice for key, _ in self._store.items("endpoint")), timeout
+                lambda: all(self._idle.get(key, -1) >= notice for key in endpoints if key in self._threads), timeout
             )
+
+    def _endpoints(self) -> list[str]:
+        """Return the ids of the endpoints. Call this without `_news`, which a thread in a transaction may wait for."""
+        return [endpoint for endpoint, _ in self._store.items("endpoint")]
 
     def close(self) -> None:
         """End the threads."""
@@ -136,16 +140,17 @@ class WebhookDispatcher:
             try:
                 while not self._closed.is_set() and self._store.lease("deliveries") and self._step(endpoint):
                     pass
+                removed = self._store.get("endpoint", endpoint) is None
             except Exception:  # noqa: BLE001 - the file may be busy: the next round tries again
                 self._closed.wait(_BUSY_INTERVAL)
                 continue
             with self._news:
-                if self._store.get("endpoint", endpoint) is None:
+                # wake `flush`, which may be waiting; the other threads keep waiting for the next notification
+                self._news.notify_all()
+                if removed:
                     del self._threads[endpoint]
                     return
                 self._idle[endpoint] = notice
-                # wake `flush`, which may be waiting; the other threads keep waiting for the next notification
-                self._news.notify_all()
                 while self._notices == notice and not self._closed.is_set():
                     self._news.wait()
 

@@ -17,6 +17,7 @@ import attrs
 from workbench.base.errors import UnusableFile
 from workbench.base.schema import strict_json
 from workbench.base.schema.masks import DOTS, masked
+from workbench.base.system.forks import INHERITING
 from workbench.base.system.messages import Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import cards, people
@@ -125,7 +126,7 @@ class Engine:
             return
 
         def tick() -> None:
-            seen = -1
+            seen: object = -1
             while not self._closed.wait(_TICK):
                 with (
                     suppress(UnusableFile),
@@ -136,8 +137,10 @@ class Engine:
                     seen = self.store.version
                     self.dispatcher.notify()
 
-        self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
-        self._ticking.start()
+        with INHERITING:
+            if self._ticking is None:
+                self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
+                self._ticking.start()
 
     def _move_clock(self, by: int) -> None:
         """Advance the clock by milliseconds. Scheduled changes happen at their due times."""
@@ -208,7 +211,7 @@ class RequestLog:
             self.save()
 
     def clear(self) -> None:
-        """Delete all requests."""
+        """Delete all requests, within a transaction."""
         self._entries.clear()
         if self._file is not None:
             self._file.remove_requests()
@@ -219,8 +222,10 @@ class RequestLog:
             return
         with suppress(UnusableFile), self._file:  # if the file is busy, a later write saves these requests
             self._saved = monotonic()
-            self._file.keep_requests(starmap(self._row, self._entries), KEPT)
-            self._entries.clear()
+            entries = tuple(self._entries)  # copied, since other threads may add entries meanwhile
+            self._file.keep_requests(starmap(self._row, entries), KEPT)
+            for _ in entries:
+                self._entries.popleft()
 
     def entries(self, tenant: str | None, *, reveal: bool) -> list[dict[str, Any]]:
         """Return the requests, oldest first.

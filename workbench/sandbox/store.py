@@ -66,8 +66,8 @@ class Store:
 
     shared = False
     """Whether other processes may change the state."""
-    version = 0
-    """Number that changes when another process changes the state."""
+    version: object = None
+    """Value that changes when another process changes the state."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[str, Any]] = {}
@@ -292,7 +292,8 @@ class FileStore(Store):
         else:
             with ExitStack() as stack:
                 stack.enter_context(self._file.write(wait=wait, asked=asked))
-                ((version,),) = self._run("PRAGMA data_version")
+                # each connection counts separately, and a forked process has a new connection
+                version = self._file.connection, self._run("PRAGMA data_version")
                 if version != self.version:  # another process has written to the file
                     self._recent, self._logs, self.version = {}, {}, version
                 self._transaction = stack.pop_all()
