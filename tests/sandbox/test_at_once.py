@@ -112,7 +112,7 @@ def test_a_request_is_logged_while_earlier_ones_are_saved(tmp_path: Path, monkey
         assert len(api.sandbox.requests()) == 71
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_processes_that_fork_from_one_count_together(tmp_path: Path) -> None:
     """A forked process reads what others wrote to the file since the fork, so no number is given twice."""

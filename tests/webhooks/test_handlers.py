@@ -692,7 +692,7 @@ def test_a_block_that_begins_while_another_ends_has_all_its_handlers() -> None:
     ending.join(20)
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_runs_handlers_that_were_running_at_the_fork() -> None:
     """A handler that runs in another thread at the fork runs there only, so the new process is free to run it."""

@@ -111,9 +111,7 @@ class Engine:
         )
 
     def catch_up(self) -> AbstractContextManager[None]:
-        """Apply the changes that became due on a running clock, and return a context that fixes the time while it is
-        open.
-        """
+        """Apply the changes that are due on a running clock. The returned context fixes the time while it is open."""
         if not self.clock.runs:
             return nullcontext()
         at = self.clock.ms
@@ -133,7 +131,7 @@ class Engine:
                 with (
                     suppress(UnusableFile),
                     self.store,
-                ):  # read the changes of other processes; if the file is busy, the next round does this
+                ):  # the store reads the changes of other processes; the next round tries a busy file again
                     self.catch_up()
                 if self.clock.runs or self.store.version != seen:
                     seen = self.store.version
@@ -149,7 +147,7 @@ class Engine:
         with self.store:
             end = self.clock.ms + by
             self._happen_until(end)
-            if by:  # an advance by zero reads the clock without a change
+            if by:  # an advance by zero does not change the clock
                 self.clock.set(end, self.clock.speed)
         self.dispatcher.notify()
 
