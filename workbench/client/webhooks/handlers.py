@@ -265,7 +265,7 @@ class Handlers:
         return None if due is None else due - self._clock()
 
     def _run_handler(self, handler: Handler) -> int:
-        """Run a handler on its due events, and check again, since an event may arrive just before the lock's release."""
+        """Run a handler on its due events, then check again: an event may arrive just before the lock is released."""
         done = 0
         while (ran := handler.turn.run(lambda: self._run_leased(handler))) is not None:
             done += ran
