@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workbench.client.session import connect
-from workbench.sandbox import Sandbox, delivery
+from workbench.sandbox import Sandbox
 from workbench.sandbox.engine import RequestLog
 from workbench.sandbox.internals import internals
 from workbench.sandbox.store import FileStore, Store
@@ -51,7 +51,7 @@ def uses_under_lock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     for cls in (Store, FileStore):
         for name in {"get", "items", "count", "enter", "lease"} & vars(cls).keys():
             watch(cls, name)
-    monkeypatch.setattr(delivery.threading, "Condition", Watched)
+    monkeypatch.setattr(threading, "Condition", Watched)
     yield uses
 
 
@@ -127,7 +127,10 @@ def test_processes_that_fork_from_one_count_together(tmp_path: Path) -> None:
         def in_child() -> int:
             process = os.fork()
             if not process:
-                os._exit(count())
+                try:
+                    os._exit(count())
+                finally:
+                    os._exit(99)
             return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
         assert count() == 1

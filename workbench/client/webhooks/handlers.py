@@ -9,6 +9,7 @@ exactly once. An `async def` handler is awaited in a separate event loop, one ev
 import inspect
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -45,14 +46,14 @@ class OneAtATime:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._holder: object = None
+        self._holder: tuple[int, object] | None = None  # a call of another process was running when it forked this one
 
     def run(self, work: Callable[[], T]) -> T | None:
         """Call a function and return its result; return None if a call is running, in another thread or in this one."""
-        mine = object()
+        mine = os.getpid(), object()
         try:
             with self._lock:
-                if self._holder is not None:
+                if self._holder is not None and self._holder[0] == os.getpid():
                     return None
                 self._holder = mine
             return work()
@@ -225,23 +226,27 @@ class Handlers:
         finally:
             with self._changed:
                 self._running -= 1
+                ended = () if self._running else tuple(self._threads.values())
                 self._changed.notify_all()
-            if not self._running:
-                for thread in tuple(self._threads.values()):
-                    thread.join(5)
-                self._threads.clear()
+            for thread in ended:
+                thread.join(5)
 
     def _start_threads(self) -> None:
-        for name in self._by_name.keys() - self._threads.keys():
-            self._threads[name] = threading.Thread(target=self._work, args=(name,), name=f"inbox-{name}", daemon=True)
-            self._threads[name].start()
+        with self._changed:
+            for name in self._by_name.keys() - self._threads.keys():
+                thread = threading.Thread(target=self._work, args=(name,), name=f"inbox-{name}", daemon=True)
+                self._threads[name] = thread
+                thread.start()
 
     def _work(self, name: str) -> None:
-        while self._running and not self._closed:
+        while True:
             due = self._try_to_run(name)
             with self._changed:
                 if self._running:
                     self._changed.wait(_WORK_INTERVAL if due is None else min(_WORK_INTERVAL, max(due, 0.01)))
+                if not self._running or self._closed:
+                    del self._threads[name]  # under the lock, so that another `running` starts a new thread
+                    return
 
     def _try_to_run(self, name: str) -> float | None:
         """Run a handler and return the seconds until its next run. No error ends the handler's thread."""

@@ -233,8 +233,9 @@ class Inbox:
         try:
             if len(body) > self._max_body:
                 raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self._max_body:,}.")
+            versions = [key.version for key in self._keys]
             signed = self._is_signed(headers, body)
-            if signed is False and self._renew_keys():
+            if signed is False and self._renew_keys(versions):
                 signed = self._is_signed(headers, body)
             if signed is False or (signed is None and not self._accept_unsigned):
                 raise SignatureRefused
@@ -259,13 +260,16 @@ class Inbox:
         keys = [key.header() for key in self._keys]
         return self._scheme(lower_headers(headers), body, keys) if keys else None
 
-    def _renew_keys(self) -> bool:
-        """Fetch keys from functions again, at most once in 30 seconds, and return whether a key changed."""
-        if monotonic() - self._renewed < _RENEWAL_SECONDS:
-            return False
-        self._renewed = monotonic()
-        changed = [key.renew(key.version) for key in self._keys]
-        return any(changed)
+    def _renew_keys(self, versions: list[int]) -> bool:
+        """Fetch keys from functions again, at most once in 30 seconds, and return whether a key has another version.
+
+        A thread that asks while another one fetches the keys waits for them.
+        """
+        if monotonic() - self._renewed >= _RENEWAL_SECONDS:
+            for key in self._keys:
+                key.renew(key.version)
+            self._renewed = monotonic()
+        return versions != [key.version for key in self._keys]
 
     def _note(self, reason: str, *, repeated: bool = False) -> None:
         self._refusals.append(Refusal(self._now(), reason, repeated))
