@@ -11,7 +11,6 @@ import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
 from tests.classroom.recorded import record
 from workbench.course.classroom import ClassServer, exports
-from workbench.course.classroom.pages import inline_style
 from workbench.course.task_files import DRILLS, EXERCISES
 from workbench.course.task_result import TaskResult
 
@@ -87,18 +86,17 @@ def drill(page: Page, name: str) -> None:
     page.screenshot(path=IMAGES / f"drill-{name}.png", full_page=True, animations="disabled")
 
 
-def paper(page: Page) -> None:
+def paper(page: Page, folder: Path) -> None:
     """Take what is printed: a sheet, a certificate, the handout and a plan."""
-    server = ClassServer(NAMES)
+    server = ClassServer(NAMES, folder / "printed")
     lesson(server)
     server.results.set("trainer", "Grace Example")
     link = "https://class.example:8700/olive-4f7m-qjxa#9f86d081884c7d659a2feaa0c55ad015"
-    style = inline_style()
     pages = {
-        "sheet": exports.sheets({"Ada": link}, style),
-        "certificate": exports.certificates(server.results, style),
-        "handout": exports.handout(style),
-        "plan": exports.plan("two-hours", style),
+        "sheet": exports.sheets({"Ada": link}),
+        "certificate": exports.certificates(server.results),
+        "handout": exports.handout(),
+        "plan": exports.plan("two-hours"),
     }
     server.close()
     page.set_viewport_size({"width": 794, "height": 560})  # a printed page is 794 pixels wide
@@ -118,7 +116,7 @@ def main() -> None:
         page = browser.new_page()  # opened in a new page, since the policy of the board's page forbids other styles
         for name in ("fraud-burst", "duplicate-bookings", "rate-limits"):
             drill(page, name)
-        paper(page)
+        paper(page, Path(folder))
         browser.close()
 
 

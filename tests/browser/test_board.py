@@ -1,6 +1,7 @@
 """The trainer's board in a browser: it shows what learners did, acts, and sets hostile text as text."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,8 +16,8 @@ HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 
 
 @pytest.fixture
-def server() -> Iterator[ClassServer]:
-    made = ClassServer(["Ann", "Bob <b>"])
+def server(tmp_path: Path) -> Iterator[ClassServer]:
+    made = ClassServer(["Ann", "Bob <b>"], tmp_path)
     yield made
     made.close()
 
@@ -61,7 +62,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         page.locator("#what").select_option("reset")
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Canceled; nothing was done.")).to_be_visible()
-        assert [note["text"] for note in server.results.notes("Ann")] == ["Look at the guide"]
+        assert server.results.notes("Ann") == ["Look at the guide"]
 
 
 def test_certificates_open_in_a_tab_and_print(server: ClassServer, page: Page) -> None:

@@ -197,7 +197,7 @@ class Day:
             shown = {task: [each["done"], each["tries"], each["hints"]] for task, each in row["results"].items()}
             self._same(step, f"{name} joined", row["seen"] is not None, known.joined)
             self._same(step, f"{name} idle", (row["seen"] or 0) > 60, known.idle)
-            self._same(step, f"{name} places", {place["name"] for place in row["places"]}, known.places)
+            self._same(step, f"{name} places", set(row["places"]), known.places)
             self._same(step, f"{name} stuck", {*row["stuck"]}, known.stuck)
             for task in {*shown, *known.results}:
                 self._same(step, f"{name} {task}", shown.get(task), known.results.get(task))

@@ -4,6 +4,9 @@ import asyncio
 import json
 import random
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
@@ -39,9 +42,9 @@ class Expected:
 class Class:
     """A class, its model, and the steps of both."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, folder: Path) -> None:
         self.chance = random.Random(seed)
-        self.server = ClassServer([f"Learner {number}" for number in range(LEARNERS)])
+        self.server = ClassServer([f"Learner {number}" for number in range(LEARNERS)], folder)
         self.loop = asyncio.new_event_loop()
         self.learners = list(self.server._by_name.values())
         self.model = [Expected() for _ in self.learners]
@@ -227,7 +230,7 @@ class Class:
         for mine, row in zip(self.model, self.server.board()["learners"], strict=True):
             assert row["results"].get("start-1", {}).get("tries", 0) == mine.tries
             notes = self.server.results.notes(row["learner"])
-            assert [note["text"] for note in notes] == [f"for {row['learner'].rpartition(' ')[2]}"] * mine.notes
+            assert notes == [f"for {row['learner'].rpartition(' ')[2]}"] * mine.notes
 
     def close(self) -> None:
         self.server.close()
@@ -237,8 +240,7 @@ class Class:
 
 def walk(steps: int, seed: int) -> None:
     """Do steps, and name the seed and the step where the model is contradicted."""
-    class_ = Class(seed)
-    try:
+    with TemporaryDirectory() as folder, closing(Class(seed, Path(folder))) as class_:
         for number in range(steps):
             try:
                 class_.step()
@@ -248,8 +250,6 @@ def walk(steps: int, seed: int) -> None:
                 error.add_note(f"step {number} of seed {seed}")
                 raise
         class_.compare_boards()
-    finally:
-        class_.close()
 
 
 @pytest.mark.slow

@@ -204,7 +204,7 @@ def decoded(svg: str) -> str:
 def test_the_sheet_and_the_board_show_the_link_as_a_qr_code(server: ClassServer) -> None:
     """The code contains the link; a screen reader reads the link in its place."""
     address = f"https://class.example:8700/{server.learners[0].code}#{'9f86d081' * 4}"
-    sheet = sheets({"Ann": address}, "")
+    sheet = sheets({"Ann": address})
     (picture,) = re.findall(r"<img class='qr' alt='QR code of (.*?)' src='(.*?)'>", sheet)
 
     assert picture[0] == address

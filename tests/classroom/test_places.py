@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from workbench.course import membership
 from workbench.course.classroom import ClassServer, class_state, exports
 from workbench.course.classroom.class_results import read_roster
 from workbench.course.classroom.learner_sandboxes import MAX_OPEN
-from workbench.course.task_files import EXERCISES
+from workbench.course.task_files import EXERCISES, read_file
 from workbench.course.task_result import TaskResult
 from workbench.sandbox.internals import internals
 
@@ -90,7 +91,7 @@ def test_two_notebooks_and_a_drill_leave_each_other_alone(server: ClassServer, a
 
     assert kept == (420, "active")
     assert faults == []
-    assert {place["name"] for place in row(server)["places"]} == {"02", "03", "fraud-burst"}
+    assert set(row(server)["places"]) == {"02", "03", "fraud-burst"}
 
 
 def test_a_kernel_whose_sandbox_was_begun_again_says_so(server: ClassServer, ann: str) -> None:
@@ -131,6 +132,73 @@ def test_what_the_trainer_does_is_neither_a_solution_nor_a_mistake(server: Class
 
         assert not by_the_trainer
         assert wb.course.check("webhooks-1").missing == ()
+
+
+PURCHASE_TASK = """
+title = "One purchase"
+notebook = "02-simulate-purchases"
+task = "Authorize 4.20 USD once, and refund nothing."
+also = ["transaction"]
+
+[[expect]]
+called = "simulate_authorization"
+that = "a purchase of 4.20 USD"
+with = { amount = 420, card_id = "$cards.active.0", currency = "USD", merchant_name = { matches = "" }, merchant_category_code = { matches = "" } }
+
+[[expect]]
+not_called = "simulate_refund"
+that = "no refund"
+"""
+
+
+def test_purchases_that_the_trainer_pushes_are_not_calls_of_the_learner(
+    server: ClassServer, ann: str, tmp_path: Path
+) -> None:
+    """Neither as a try, nor as the call that a task asks for, nor as a call too many."""
+    (tmp_path / "one-purchase.toml").write_text(PURCHASE_TASK)
+    server.tasks = {**server.tasks, "one-purchase": read_file(tmp_path / "one-purchase.toml")}
+    with first_cell("02") as api:
+        wb.course.task("one-purchase", api)
+        server.act(["Ann"], "event", event="a refund (transaction.completed)")
+        by_the_trainer = wb.course.check("one-purchase").missing
+        tries = row(server)["results"]["one-purchase"]["tries"]
+        buy(api)
+
+        assert by_the_trainer == ("not there yet: a purchase of 4.20 USD.",)
+        assert tries == 0
+        assert wb.course.check("one-purchase").missing == ()
+
+
+def test_requests_of_one_learner_at_the_same_time_are_all_counted(server: ClassServer, ann: str) -> None:
+    """No try of a task is lost in two notebooks, and two kernels that begin a notebook get two sandboxes."""
+
+    def ask(place: str, content: dict[str, str]) -> Any:
+        return httpx.post(f"{ann}{place}/_class", json=content).raise_for_status().json()
+
+    def begin(_: int) -> str:
+        return str(ask("", {"kind": "begin", "task": "05"})["place"])
+
+    def work(place: str) -> None:
+        with wb.connect(f"{ann}/{place}") as api:
+            ask(f"/{place}", {"kind": "start", "task": "start-1"})
+            for cents in range(1, 11):
+                buy(api, cents)
+                ask(f"/{place}", {"kind": "check", "task": "start-1"})
+
+    with ThreadPoolExecutor(4) as pool:
+        places = list(pool.map(begin, range(40)))
+        list(pool.map(work, [ask("", {"kind": "begin", "task": name})["place"] for name in ("02", "03")]))
+
+    assert len(set(places)) == 40
+    assert row(server)["results"]["start-1"]["tries"] == 20
+
+
+def test_learners_who_are_added_at_the_same_time_get_their_own_link(server: ClassServer) -> None:
+    names = [f"Late {number}" for number in range(20)]
+    with ThreadPoolExecutor(4) as pool:
+        late = list(pool.map(server.results.enroll_late, names))
+
+    assert [learner.name for learner in late] == names
 
 
 def test_run_all_of_what_nobody_tried_counts_no_try(server: ClassServer, ann: str) -> None:
@@ -285,10 +353,10 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
     roster.write_text("name\n" + "\n".join(names) + "\n", encoding="utf-8")
 
     assert read_roster(roster) == names
-    server = ClassServer(names)
+    server = ClassServer(names, tmp_path / "class")
     for name in names:
         record(server.results, name, TaskResult(task="start-1", done=True))
-    paper = [exports.sheets(dict.fromkeys(names, "link"), ""), exports.certificates(server.results)]
+    paper = [exports.sheets(dict.fromkeys(names, "link")), exports.certificates(server.results)]
     server.close()
     assert [name for name in names for page in paper if f">{name}</" not in page] == []
     for content in (
@@ -297,6 +365,9 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
     ):
         roster.write_bytes(content)
         assert read_roster(roster) == ["Zoë Groß", "Jörg Käß"]
+    for head in ("First name", "Nachname"):
+        roster.write_text(f"{head}\nAda\nBob\n", encoding="utf-8")
+        assert read_roster(roster) == ["Ada", "Bob"]
     for bad, said in (("Ann\nBob\nAnn\n", "'Ann'"), ("Ann\nB\x07b\n", "name 2"), ("x" * 130_000, "name 1")):
         roster.write_text(bad, encoding="utf-8")
         with pytest.raises(UsageError, match=said):

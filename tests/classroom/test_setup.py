@@ -5,10 +5,12 @@ import json
 import platform
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,8 +38,8 @@ WHEEL = "wheels/pip-26.3-py3-none-any.whl"
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
-    """The URL of a class with one large wheel and a private file next to it."""
+def prepared(tmp_path: Path) -> Path:
+    """The folder of a class with one large wheel and a private file next to it."""
     folder = tmp_path / "class"
     (folder / "setup" / "wheels").mkdir(parents=True)
     content = bytes(range(256)) * 40_000
@@ -50,7 +52,13 @@ def served(tmp_path: Path) -> Iterator[str]:
         "files": listed,
     }
     (folder / "setup" / "setup.json").write_text(json.dumps(manifest))
-    server = ClassServer(["Ann"], folder)
+    return folder
+
+
+@pytest.fixture
+def served(prepared: Path) -> Iterator[str]:
+    """The URL of the class."""
+    server = ClassServer(["Ann"], prepared)
     with server.serve() as url:
         yield url
     server.close()
@@ -78,6 +86,19 @@ def test_only_listed_files_are_served(served: str, tmp_path: Path) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         assert httpx.request(method, f"{served}/setup/{WHEEL}").status_code == 405
     assert (tmp_path / "class" / "setup" / "wheels" / "private.whl").read_bytes() == b"not listed"
+
+
+def test_no_laptop_gets_the_private_key_of_the_server(prepared: Path, tmp_path: Path) -> None:
+    """The file of the certificate may contain the key, and everybody may read the page."""
+    certificate, key, both = (tmp_path / name for name in ("class.crt", "class.key", "both.pem"))
+    self_signed(certificate, key, ["127.0.0.1"])
+    both.write_text(key.read_text() + certificate.read_text())
+    trusted = ssl.create_default_context(cafile=certificate)
+    with closing(ClassServer(["Ann"], prepared)) as server, server.serve(certfile=both) as url:
+        pages = [httpx.get(f"{url}/setup{name}", verify=trusted).text for name in ("", "/install.py", "/setup.json")]
+
+    assert [page for page in pages if "PRIVATE" in page] == []
+    assert repr(certificate.read_text()) in pages[1]
 
 
 def test_a_reader_that_stops_is_disconnected_and_keeps_no_other(served: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from unittest.mock import patch
 
@@ -22,7 +24,8 @@ def scene(name: str, world: World = "embedded") -> Iterator[dict[str, Any]]:
     where: dict[str, Any] = {"environment": "production"} if name.startswith("production") else {}
     with ExitStack() as stack:
         if world == "class":
-            server = ClassServer(["Ann"])
+            folder = Path(stack.enter_context(TemporaryDirectory()))
+            server = ClassServer(["Ann"], folder)
             stack.callback(server.close)
             url = stack.enter_context(server.serve())
             stack.enter_context(patch.dict(os.environ, {"WORKBENCH_CLASS": f"{url}/{server.learners[0].code}"}))

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import workbench as wb
 from tests.course.lessons import SEED
 from workbench import course
 from workbench.base.errors import UsageError
+from workbench.base.system.locks import FileLock
+from workbench.course import stored
 from workbench.course.stored import FILE
 from workbench.course.task_files import EXERCISES
 
@@ -119,6 +122,31 @@ def test_progress_outlives_a_kill(folder: Path) -> None:
     assert -signal.SIGKILL == done.returncode
     assert ("start-1",) == course.progress().done
     assert 2 == len(course.hint("contracts-1").hints)
+
+
+@pytest.mark.slow
+def test_two_kernels_at_the_same_time_lose_no_try(folder: Path) -> None:
+    """Each reads and writes the file while the other waits."""
+    code = "import workbench as wb; wb.course.answer; input('ready')\nfor _ in range(30): wb.course.answer('start-who', 'd')"
+    start = partial(subprocess.Popen, [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    kernels = [start(env={**os.environ, "WORKBENCH_STATE": str(folder)}) for _ in range(2)]
+    ready = [kernel.stdout.read(5) for kernel in kernels]
+    for kernel in kernels:
+        kernel.stdin.write(b"\n")
+        kernel.stdin.flush()
+    for kernel in kernels:
+        kernel.communicate(timeout=120)
+
+    assert [b"ready"] * 2 == ready
+    assert [0, 0] == [kernel.returncode for kernel in kernels]
+    assert 60 == json.loads((folder / FILE).read_text())["result:start-who"]["tries"]
+
+
+def test_a_suspended_kernel_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that another process does not release is waited for, but not forever."""
+    monkeypatch.setattr(stored, "_MAX_WAITS", 2)
+    with FileLock(folder / FILE):
+        assert 1 == len(course.hint("start-1").hints)
 
 
 def test_reset_deletes_only_the_own_progress(folder: Path) -> None:

@@ -36,4 +36,4 @@ def test_a_plan_names_notebooks_and_drills_that_exist(role: str) -> None:
 
     assert named
     assert named <= known
-    assert all(what in plan(role, "") for what in named)
+    assert all(what in plan(role) for what in named)

@@ -25,7 +25,7 @@ def slow(name: str) -> Any:
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
     """Yield a session on each kind of sandbox."""
     if request.param == "of a learner":
-        server = ClassServer(["Ada"])
+        server = ClassServer(["Ada"], tmp_path)
         with server.serve() as url, connect(f"{url}/{server.learners[0].code}") as made:
             yield made
     elif request.param == "served":

@@ -145,7 +145,7 @@ def test_same_bytes_twice(path: Path, ran: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
 def test_runs_in_a_class(path: Path, tmp_path: Path) -> None:
     """With WORKBENCH_CLASS the same cells run on the learner's sandbox of a class, which hears of each check."""
-    server = ClassServer(["Ann"])
+    server = ClassServer(["Ann"], tmp_path / "class")
     with server.serve() as url:
         executed = run(path, tmp_path, WORKBENCH_CLASS=f"{url}/{server.learners[0].code}")
         results = server.board()["learners"][0]["results"]

@@ -163,9 +163,9 @@ def test_a_class_is_not_served_from_a_file(wb, tmp_path: Path):
     assert "class.csv' is not a folder" in ended.err
 
 
-def test_commands_of_a_learner_act_in_the_class(wb, monkeypatch: pytest.MonkeyPatch):
+def test_commands_of_a_learner_act_in_the_class(wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With WORKBENCH_CLASS, a command uses the sandbox that the learner's notebooks use."""
-    server = ClassServer(["Ann"])
+    server = ClassServer(["Ann"], tmp_path / "class")
     with server.serve() as url:
         monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{server.learners[0].code}")
         with connect(seed=7) as api:

@@ -75,12 +75,14 @@ class Key:
         return self._fetch is not None and monotonic() - self._fetched > MAX_AGE
 
     def renew(self, version: int) -> bool:
-        """Fetch the key again, once for all threads that used this version, and return whether the key changed.
+        """Fetch the key again, once for all threads that ask meanwhile, and return whether the key differs from a
+        version.
 
         On failure the old key remains, and a warning is logged.
         """
+        fetched = self._fetched
         with self._lock:
-            if self._fetch is None or self.version != version:
+            if self._fetch is None or self.version != version or self._fetched != fetched:
                 return self.version != version
             before = self.fingerprint
             try:

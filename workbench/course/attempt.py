@@ -2,19 +2,17 @@
 
 import secrets
 import time
-from collections import ChainMap
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, allowed_names
 from workbench.client.calls.client import Client
-from workbench.course.evidence import Evidence, Facts, Record, digest, first_guide, mark, names_of, operator, signature
+from workbench.course.evidence import Evidence, Facts, Record, digest, first_guide, mark, operator
 from workbench.course.judge import filled, judge, same
 from workbench.course.task_files import Task
 from workbench.course.task_result import TaskResult, read_result
@@ -28,11 +26,6 @@ KINDS = frozenset({"start", "check", "answer", "hint"})
 _PURCHASE: Record = {"currency": "USD", "merchant_category_code": "5411"}
 
 
-def now() -> datetime:
-    """Return the current time."""
-    return datetime.now(UTC)
-
-
 @attrs.frozen(kw_only=True)
 class Attempt:
     """A learner's attempt at a task in a place, with its stored state and result.
@@ -40,8 +33,7 @@ class Attempt:
     Attributes:
         task: The task.
         sandbox_in: Function that returns the sandbox of an environment, or the controls of a served sandbox.
-        load: Function that returns a stored JSON value by its name; None if there is no such value.
-        save: Function that stores a JSON value by its name.
+        store: Stored JSON values by name, with the functions `get` and `set`.
         attempts: Prefix of the names of stored attempts.
         results: Prefix of the names of stored results.
         active: Seconds that the learner has worked.
@@ -49,9 +41,8 @@ class Attempt:
     """
 
     task: Task
-    sandbox_in: Callable[[Literal["sandbox", "production"]], Any]
-    load: Callable[[str], Any]
-    save: Callable[[str, object], None]
+    sandbox_in: Callable[[Any], Any]
+    store: Any
     attempts: str = "state:"
     results: str = "result:"
     active: float = attrs.field(factory=time.time)
@@ -65,7 +56,7 @@ class Attempt:
     @cached_property
     def state(self) -> Facts:
         """The values that `begin` stored, as JSON; empty before."""
-        return self.load(f"{self.attempts}{self.task.name}") or {}
+        return self.store.get(f"{self.attempts}{self.task.name}") or {}
 
     def do(self, kind: str, values: Record) -> Facts:
         """Perform an action, store the result, and return the answer to the learner as JSON values.
@@ -78,7 +69,7 @@ class Attempt:
             UsageError: The task was not begun, does not ask for this answer, or has no further hint.
         """
         task, name = self.task, f"{self.results}{self.task.name}"
-        before = read_result(self.load(name))
+        before = read_result(self.store.get(name))
         result = before or TaskResult(task=task.name, begun_active=self.active)
         if kind == "hint":
             hints = task.all_hints if result.done else task.all_hints[: result.hints + 1]
@@ -91,7 +82,7 @@ class Attempt:
             reply = self._attempted(kind, values)
         after = result.after(reply, len(task.all_hints), self.active)
         if after != before:
-            self.save(name, attrs.asdict(after))
+            self.store.set(name, attrs.asdict(after))
         return {"about": task.about, "result": attrs.asdict(after), **reply}
 
     def _ask_quiz(self, kind: str, values: Record) -> Facts:
@@ -106,6 +97,9 @@ class Attempt:
         return {"missing": [] if same(answer, question.value) else [feedback], "comment": feedback, "tried": True}
 
     def _attempted(self, kind: str, values: Record) -> Facts:
+        name = self.task.name
+        if kind != "start" and not self.is_begun:
+            raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
         try:
             reply = self.answer(values) if kind == "answer" else self.start() if kind == "start" else self.check()
         except WorkbenchError:
@@ -117,7 +111,7 @@ class Attempt:
         return reply
 
     def _save(self) -> None:
-        self.save(f"{self.attempts}{self.task.name}", self.state)
+        self.store.set(f"{self.attempts}{self.task.name}", self.state)
 
     def play(self) -> bool:
         """Make the purchases of live traffic that are due. Return whether the drill is still running."""
@@ -134,21 +128,19 @@ class Attempt:
     @property
     def minutes(self) -> float:
         """Minutes since the attempt began."""
-        return (now() - datetime.fromisoformat(self.state["begun"])).total_seconds() / 60
+        return (time.time() - float(self.state["begun"])) / 60
 
     def begin(self) -> None:
         """Create the world of the task, and store its initial state."""
         task, port = self.task, 20_000 + secrets.randbelow(20_000)  # the port of the learner's webhook receiver
         facts = {"port": port, "url": f"http://127.0.0.1:{port}/webhooks", **task.values}
-        names = ChainMap(facts, dict(first_guide(self.sandbox.seed)))
         with operator(self.sandbox, self.ca_file) as client:
             facts["bought"] = [self._buy(client, *purchase) for purchase in task.purchases]
             for step in task.world:
-                run(client, self.sandbox, names, step)
-        begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "done": False}
+                facts |= run(client, self.sandbox, {**first_guide(self.sandbox.seed), **facts}, step)
         self.state.clear()
-        self.state.update(mark(self.sandbox), facts=facts, answers={}, **begun)
-        self.state["seen"] = self._actions(Evidence(self.sandbox, self.state))
+        self.state.update(mark(self.sandbox), facts=facts, answers={}, begun=time.time(), played=0, done=False)
+        self.state["seen"] = Evidence(self.sandbox, self.state).actions
 
     def _buy(self, client: Client, card: int, cents: int, merchant: str = "Example Market", settle: bool = True) -> str:
         """Make a purchase and return its id. It is settled if `settle` is set, unless it was declined.
@@ -165,11 +157,6 @@ class Attempt:
         if settle and bought.status == "authorized":
             self.sandbox.settle(bought.transaction_id)
         return str(bought.transaction_id)
-
-    def _actions(self, seen: Evidence) -> str:
-        """Return a hash of what the learner did since the task began."""
-        changed, requests = map(digest, seen.changed.values()), map(signature, seen.requests)
-        return digest({"changed": [*changed], "requests": [*requests], "answers": self.state["answers"]})
 
     def catch_up(self) -> None:
         """Make the purchases of the live traffic that are due."""
@@ -190,49 +177,38 @@ class Attempt:
         """Begin the task, unless it is an active drill or a completed exercise. Return the facts of the task."""
         if not self.is_begun or not (self.task.minutes or not self.check()["missing"]):
             self.begin()
-        return {"facts": filled(names_of(self.sandbox, self.state), self.task.show)}
+        return {"facts": filled(Evidence(self.sandbox, self.state).names, self.task.show)}
 
     def answer(self, values: Record) -> Facts:
         """Store the learner's answers.
 
         Raises:
-            UsageError: The task was not begun, or the answer is not allowed.
+            UsageError: The answer is not allowed.
         """
-        self._require()
         questions = self.task.questions
         if len(questions) == 1:
             values = {name or next(iter(questions)): value for name, value in values.items()}
         if not values or not values.keys() <= questions.keys():
-            asked = allowed_names(questions) if questions else "nothing"
-            raise UsageError(f"{self.task.name} asks for {asked}", of="course.answer")
+            raise UsageError(f"{self.task.name} asks for {allowed_names(questions) or 'nothing'}", of="course.answer")
         read = {name: questions[name].read(str(value)) for name, value in values.items()}
         self.state["answers"].update(read)
         return {"answers": read}
 
     def check(self) -> Facts:
-        """Return the unmet criteria, and whether the learner did anything since the last check.
-
-        Raises:
-            UsageError: The task was not begun.
-        """
-        self._require()
+        """Return the unmet criteria, and whether the learner did anything since the last check."""
         self.catch_up()
         seen = Evidence(self.sandbox, self.state)
-        actions, missing = self._actions(seen), list(judge(self.task, seen))
-        tried = actions != self.state["seen"]
-        self.state.update(seen=actions, done=not missing)
+        missing, tried = list(judge(self.task, seen)), seen.actions != self.state["seen"]
+        self.state.update(seen=seen.actions, done=not missing)
         good = f"A good answer: {' '.join(self.task.debrief.split())}" if self.task.debrief else ""
         comment = f"The sandbox shows everything that the task asks for, and nothing else.\n{good}".strip()
         return {"missing": missing, "tried": tried, "comment": "" if missing else comment}
 
-    def _require(self) -> None:
-        if not self.is_begun:
-            name = self.task.name
-            raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
 
+def run(client: Client, sandbox: object, names: Record, step: Record) -> Facts:
+    """Run one call or control of a world, and return the id of its result by its name.
 
-def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: Record) -> None:
-    """Run one call or control of a world. A step has `do`, its arguments, and `as`, the name for the resulting id.
+    A step has `do`, its arguments, and `as`, the name for the id.
 
     Raises:
         LookupError: An argument refers to a record that the sandbox does not hold.
@@ -240,5 +216,4 @@ def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: 
     target: Any = client if step["do"] in OPERATIONS else sandbox
     arguments = {name: filled(names, value) for name, value in step.items() if name not in ("do", "as")}
     result = attrgetter(step["do"])(target)(**arguments)
-    if "as" in step:
-        names[step["as"]] = getattr(result, "transaction_id", None) or result.id
+    return {step["as"]: getattr(result, "transaction_id", None) or result.id} if "as" in step else {}

@@ -1,9 +1,7 @@
 """What the course displays: sheets and tables, as text and as HTML."""
 
 import re
-from importlib.util import find_spec
 
-from workbench.base.system.progress import notebook_shell
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid, Sheet
 
@@ -36,9 +34,3 @@ class Display(Shown):
 def marked(html: str) -> str:
     """Return HTML in which text between backticks is code."""
     return re.sub("`([^`<>\n]+)`", r"<code>\1</code>", html)
-
-
-def require_widgets() -> None:
-    """Raise NotImplementedError if no notebook can show widgets. IPython then shows the sheet."""
-    if notebook_shell() is None or not find_spec("ipywidgets"):
-        raise NotImplementedError

@@ -4,9 +4,10 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import Any
+
+import attrs
 
 from workbench.base.schema.walk import flat as leaves_of
 from workbench.base.schema.walk import snake
@@ -38,14 +39,8 @@ def flat(value: object) -> Iterator[tuple[str, Any]]:
 
 def digest(record: Record) -> str:
     """Return a short hash of a record, without the members that are derived from other records."""
-    left_out = _FOLLOWS.get(str(record.get("kind")), ())
-    content = {name: value for name, value in record.items() if name not in left_out}
+    content = {name: value for name, value in record.items() if name not in _FOLLOWS.get(str(record.get("kind")), ())}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def _all_records(sandbox: "Sandbox") -> dict[str, Record]:
-    """Return the records of a sandbox by id."""
-    return {record["id"]: dict(record) for kind in KINDS for record in sandbox.records(kind, all_tenants=True)}
 
 
 _DELIVERY = ("endpoint", "event_id", "kind", "state")
@@ -69,7 +64,7 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
 
 def mark(sandbox: "Sandbox") -> Facts:
     """Return the state of a sandbox as JSON: hashes of all records, the last request and the last event."""
-    records = _all_records(sandbox)
+    records = Evidence(sandbox, {}).records
     requests = sandbox.requests(all_tenants=True)
     return {
         "world": internals(sandbox).world_id(),
@@ -90,14 +85,6 @@ def signature(entry: Any) -> str:
     return f"{entry.method} {entry.path} {entry.status} {entry.at.isoformat()} {entry.seconds} {entry.request_id or ''}"
 
 
-def as_number(value: object) -> Decimal | None:
-    """Return a value as a number; None if it is not a number."""
-    try:
-        return None if isinstance(value, bool) else Decimal(str(value))
-    except InvalidOperation:
-        return None
-
-
 def absorb(state: Facts, sandbox: "Sandbox", before: Facts) -> None:
     """Exclude the changes of other people from a task. Their records, calls and events do not count as the learner's.
 
@@ -112,22 +99,33 @@ def absorb(state: Facts, sandbox: "Sandbox", before: Facts) -> None:
     state["records"] |= changed
 
 
+@attrs.frozen
 class Evidence:
     """Records, requests and events of a sandbox since a mark.
 
-    Args:
+    Attributes:
         sandbox: The sandbox.
         state: State that was stored when the task began.
     """
 
-    def __init__(self, sandbox: "Sandbox", state: Facts) -> None:
-        self.sandbox = sandbox
-        self.state = state
+    sandbox: Any
+    state: Facts
+
+    @property
+    def names(self) -> Facts:
+        """Values to which a task can refer: the guide of the sandbox in its initial state, and the facts."""
+        return {**first_guide(self.sandbox.seed), **self.state["facts"]}
+
+    @cached_property
+    def actions(self) -> str:
+        """Hash of what the learner did since the task began."""
+        changed, requests = map(digest, self.changed.values()), map(signature, self.requests)
+        return digest({"changed": [*changed], "requests": [*requests], "answers": self.state["answers"]})
 
     @cached_property
     def records(self) -> dict[str, Record]:
         """Return the records by id."""
-        return _all_records(self.sandbox)
+        return {record["id"]: dict(record) for kind in KINDS for record in self.sandbox.records(kind, all_tenants=True)}
 
     @cached_property
     def changed(self) -> dict[str, Record]:
@@ -141,11 +139,13 @@ class Evidence:
         """Return the learner's requests since the task began, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         begun = next((number for number, entry in enumerate(log, 1) if signature(entry) == self.state["request"]), 0)
-        return [entry for entry in log[begun:] if entry.operation in OPERATIONS and not self._is_of_others(entry)]
-
-    def _is_of_others(self, entry: Any) -> bool:
-        """Whether a request is about a purchase of the live traffic or of the trainer."""
-        return isinstance(entry.answer, Mapping) and entry.answer.get("transactionId") in self.state["others"]
+        others = self.state["others"]  # among them, the purchases of the live traffic and of the trainer
+        return [
+            entry
+            for entry in log[begun:]
+            if entry.operation in OPERATIONS
+            and not (isinstance(entry.answer, Mapping) and entry.answer.get("transactionId") in others)
+        ]
 
     def called(self, operation: str, status: int, fault: bool) -> list[Record]:
         """Return the requests of an operation as flat members, with a status, or with an injected fault."""
@@ -171,11 +171,6 @@ def operator(sandbox: Any, ca_file: str | None = None) -> Client:
     transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
-
-
-def names_of(sandbox: "Sandbox", state: Facts) -> Facts:
-    """Return the values to which a task can refer: the guide of the sandbox in its initial state, and the facts."""
-    return {**first_guide(sandbox.seed), **state["facts"]}
 
 
 @lru_cache(maxsize=4)

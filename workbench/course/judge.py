@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from workbench.base.errors import visible
-from workbench.course.evidence import LISTED, Evidence, Record, as_number, flat, names_of
+from workbench.course.evidence import LISTED, Evidence, Record, flat
 from workbench.course.task_files import Expectation, Task
 from workbench.service.rendering import money
 
@@ -18,10 +18,7 @@ _MANY = 10**6
 
 def judge(task: Task, seen: Evidence) -> tuple[str, ...]:
     """Return the unmet criteria of a task as sentences. The list is empty if the task is done."""
-    judgment = _Judgment(seen)
-    sentences = [sentence for expected in task.expect for sentence in judgment.unmet(expected)]
-    sentences += judgment.other_changes(task.also)
-    return tuple(visible(sentence, 400) for sentence in sentences)
+    return tuple(visible(sentence, 400) for sentence in _Judgment(seen).sentences(task))
 
 
 class _Judgment:
@@ -29,25 +26,21 @@ class _Judgment:
 
     def __init__(self, seen: Evidence) -> None:
         self._seen = seen
-        self._names = names_of(seen.sandbox, seen.state)
+        self._names = seen.names
         self._claimed: set[str] = set()
 
-    def unmet(self, expected: Expectation) -> Iterator[str]:
-        """Yield how the evidence differs from a criterion."""
-        try:
-            yield from self._answer(expected) if expected.verb == "answer" else self._found(expected)
-        except LookupError:  # the criterion refers to a record that an earlier criterion did not find
-            yield f"not there yet: {expected.that}."
-
-    def other_changes(self, also: Sequence[str]) -> Iterator[str]:
-        """Yield the records that changed although no criterion applies to them.
-
-        Args:
-            also: Kinds of records that may change.
-        """
+    def sentences(self, task: Task) -> Iterator[str]:
+        """Yield how the evidence differs from the criteria, and the records that changed without a criterion."""
+        for expected in task.expect:
+            try:
+                yield from self._answer(expected) if expected.verb == "answer" else self._found(expected)
+            except LookupError:  # the criterion refers to a record that an earlier criterion did not find
+                yield f"not there yet: {expected.that}."
         for id_, record in self._seen.changed.items():
-            if id_ not in self._claimed and record["kind"] not in also:
-                yield f"something else changed, {_described(record)}; only what is asked for may change."
+            if id_ not in self._claimed and record["kind"] not in task.also:
+                names = [name for name in ("kind", "id", "merchant_name", "status") if name in record]
+                shown = ", ".join(visible(str(record[name]), 40) for name in names)
+                yield f"something else changed, {shown}; only what is asked for may change."
 
     def _answer(self, expected: Expectation) -> Iterator[str]:
         given = self._seen.state["answers"].get(expected.subject, "")
@@ -157,10 +150,10 @@ def same(value: object, expected: object) -> bool:
         if isinstance(value, str) and "," in value:
             return sorted(map(_plain, value.split(","))) == sorted(map(_plain, expected))
         return any(same(value, each) for each in expected)
-    number, other = as_number(value), as_number(expected)
-    if number is not None and other is not None:
-        return number == other
-    return _plain(value) == _plain(expected)
+    try:
+        return Decimal(str(value)) == Decimal(str(expected))
+    except InvalidOperation:  # one of them is not a number
+        return _plain(value) == _plain(expected)
 
 
 def _plain(value: object) -> str:
@@ -169,7 +162,7 @@ def _plain(value: object) -> str:
 
 
 def look_up(names: Record, path: str) -> Any:
-    """Return the value at a path such as `cards.active.1`, `companies.0.owners.status=denied.id` or `approved.6:18`.
+    """Return the value at a path such as `cards.active.1` or `companies.0.owners.status=denied.id`.
 
     Raises:
         LookupError: The path has no value.
@@ -190,8 +183,7 @@ def _part(value: Any, part: str) -> Any:
     member, equals, wanted = part.partition("=")
     if equals:
         return next((each for each in value if str(each[member]) == wanted), {})
-    begin, colon, end = part.partition(":")
-    return value[int(begin) : int(end)] if colon else value[int(part)]
+    return value[int(part)]
 
 
 def filled(names: Record, value: object) -> Any:
@@ -206,13 +198,7 @@ def filled(names: Record, value: object) -> Any:
 def _shown(path: str, value: object) -> str:
     if isinstance(value, int) and path in _MONEY:
         return money(value)
-    if value is None or value == "":
+    if value in (None, ""):
         return "missing"
     text = str(value)
     return "another one" if text.count("-") == 4 or text.startswith("0x") else visible(text, 60)
-
-
-def _described(record: Record) -> str:
-    return ", ".join(
-        visible(str(record[name]), 40) for name in ("kind", "id", "merchant_name", "status") if name in record
-    )

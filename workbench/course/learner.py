@@ -5,17 +5,20 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
 
 from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, not_allowed, visible
+from workbench.base.system.progress import notebook_shell
 from workbench.client import session
 from workbench.client.calls.client import refuse_async
 from workbench.course import membership, stored
 from workbench.course.attempt import Attempt
-from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
+from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display
 from workbench.course.evidence import Facts, Record
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
 from workbench.course.task_result import TaskResult, read_result
@@ -28,51 +31,51 @@ from workbench.service.rendering.text import Cell, Row, Sheet
 _tasks = dict(TASKS)
 _bound: dict[str, "weakref.ref[Any]"] = {}
 _ended = threading.Event()  # live traffic ends when this is set
-_lock = threading.RLock()
 PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 """Names of the sandboxes of a class: numbers of the notebooks, and drills."""
 
 
-class TaskShown(Display):
+class Asked(Display):
+    """A sheet in whose place a notebook shows the widgets of a view."""
+
+    view = "ChooserView"
+
+    def _ipython_display_(self) -> None:
+        if notebook_shell() is None or not find_spec("ipywidgets"):
+            raise NotImplementedError  # IPython then shows the sheet
+        from workbench.course import ask_view
+
+        getattr(ask_view, self.view)(self)._ipython_display_()
+
+
+class TaskShown(Asked):
     """A task with its facts and questions. A notebook shows fields and buttons for the task.
 
     Attributes:
         facts: Facts that the task states, such as ids.
-        questions: The questions, by name of the answer.
     """
+
+    view = "AskView"
 
     def __init__(self, reply: Record) -> None:
         self.task = task = reply["about"]
         self.facts = dict(reply.get("facts", {}))
-        self.questions: Mapping[str, str] = task["questions"]
         notes = _notes(reply)
         rows = tuple(Row(name, Cell((visible(str(value), 2_000),))) for name, value in self.facts.items())
-        if task["kind"] == "quiz":
-            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         if rows:
             notes = (f'In code: facts = wb.course.task("{task["name"]}").facts', *notes)
+        elif task["kind"] == "quiz":
+            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         super().__init__(Sheet(title=task["heading"], words=tuple(task["lines"]), rows=rows, notes=notes))
 
-    def _ipython_display_(self) -> None:
-        require_widgets()
-        from workbench.course.ask_view import AskView
 
-        AskView(self)._ipython_display_()
-
-
-class TaskList(Display):
+class TaskList(Asked):
     """List of all tasks. A notebook offers to start a task."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.titles = {name: task.title for name, task in tasks.items() if task.kind != "quiz"}
         rows = [tasks[name].row for name in self.titles]
         super().__init__(mapping_grid(rows, None, len(rows), "Tasks, each begun with wb.course.task(NAME)"))
-
-    def _ipython_display_(self) -> None:
-        require_widgets()
-        from workbench.course.ask_view import ChooserView
-
-        ChooserView(self)._ipython_display_()
 
 
 def _pane(api: object) -> Any:
@@ -146,7 +149,7 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
 def task(name: str, api: object = None) -> TaskShown: ...
 @overload
 def task() -> TaskList: ...
-def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
+def task(name: str | None = None, api: object = None) -> Any:
     """Show a task and start it. The check compares later states of the sandbox with the state at the start.
 
     A drill creates its incident, or continues if it was begun before. To restart an exercise, call this function again.
@@ -210,8 +213,8 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     if "missing" in reply:
         return Feedback(reply)
     text = ", ".join(f"{key} = {visible(each, 60)}" for key, each in reply["answers"].items())
-    note = f'wb.course.check("{name}") judges it.'
-    return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
+    notes = (f'wb.course.check("{name}") judges it.',)
+    return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=notes))
 
 
 def hint(name: str, api: object = None) -> Feedback:
@@ -240,11 +243,9 @@ class CourseProgress(Display):
 def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes. In a class, the server stores the progress."""
     own = {name.removeprefix("result:"): content for name, content in stored.read_stored().items()}
-    status = membership.status()
-    if status is None:
-        return CourseProgress(_account(), own)
-    quizzes = {name: own.get(name) for name in QUIZZES}  # the class does not store quizzes
-    return CourseProgress(str(status["learner"]), quizzes | status["results"])
+    status = membership.status() or {"learner": _account(), "results": own}
+    # the class does not store quizzes, and exercises outside the class do not count in the class
+    return CourseProgress(str(status["learner"]), {**own, **dict.fromkeys(EXERCISES), **status["results"]})
 
 
 def _account() -> str:
@@ -262,8 +263,7 @@ def reset() -> CourseProgress:
 
 def notes() -> tuple[str, ...]:
     """Return your trainer's notes, oldest first; empty outside a class."""
-    status = membership.status() or {"notes": ()}
-    return tuple(visible(note["text"]) for note in status["notes"])
+    return tuple(visible(note) for note in (membership.status() or {}).get("notes", ()))
 
 
 # sessions and the class
@@ -283,11 +283,12 @@ def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})
     if url := "" if is_quiz else _class_url(chosen):
         entry = {"kind": kind, "task": name, "values": {**values}}
         reply = membership.ask(url, getattr(chosen, "_ca_file", None), entry)
-        stored.set(f"result:{name}", reply["result"])  # stored locally as well, so that progress outlives the class
+        with stored.exclusive():
+            stored.set(f"result:{name}", reply["result"])  # stored here as well, so that progress outlives the class
     elif name not in _tasks:
         raise UsageError([not_allowed("task", name, _tasks)], of="course")
     else:
-        with _lock:
+        with stored.exclusive():
             reply = _attempt(name, chosen).do(kind, values)
     return reply
 
@@ -295,9 +296,7 @@ def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})
 def _attempt(name: str, api: Any) -> Attempt:
     """Return the attempt at a task in a session's sandbox. Attempts and results are stored in the learner's file."""
     ca_file = getattr(api, "_ca_file", None)
-    return Attempt(
-        task=_tasks[name], sandbox_in=partial(_sandbox, api), load=stored.get, save=stored.set, ca_file=ca_file
-    )
+    return Attempt(task=_tasks[name], sandbox_in=partial(_sandbox, api), store=stored, ca_file=ca_file)
 
 
 def _sandbox(api: Any, environment: str) -> Any:
@@ -321,13 +320,11 @@ def _play(name: str, api: object) -> None:
     every: float = _tasks[name].traffic.get("every", 0)
 
     def play() -> None:
-        while not _ended.wait(every / 4):
-            try:
-                with _lock:
+        with suppress(WorkbenchError, RuntimeError):  # the session was closed, or its service has stopped
+            while not _ended.wait(every / 4):
+                with stored.exclusive():
                     if not _attempt(name, api).play():
                         return
-            except (WorkbenchError, RuntimeError):  # the session was closed, or its service has stopped
-                return
 
     if every:
         _ended.clear()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-NO_LEARNER = "No learner has this code"
+NO_LEARNER = "No learner has the code of this link: compare it with your sheet, letter by letter"
 JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
 _SECONDS = 30
@@ -74,9 +74,8 @@ def joined() -> bool:
 
 def refusal(*, effect: bool, production: bool) -> str:
     """Return why a call from a class may not be sent to a real service; empty if it may."""
-    if not ((effect or production) and joined()):
-        return ""
-    return "this is a class (`workbench course leave` ends it, if you joined by a link)"
+    is_refused = (effect or production) and joined()
+    return "this is a class (`workbench course leave` ends it, if you joined by a link)" if is_refused else ""
 
 
 def begin(place: str) -> None:
@@ -88,7 +87,7 @@ def begin(place: str) -> None:
 def status() -> dict[str, Any] | None:
     """Return the learner's name, results and trainer's notes; None outside a class."""
     root = address()
-    return None if root is None else ask(root.url, root.ca_file)
+    return ask(root.url, root.ca_file) if root else None
 
 
 def no_answer(host: str, error: Exception) -> Exception:
@@ -123,13 +122,11 @@ def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]
         read = dict(strict_json.loads(answer.content))
     except httpx.HTTPError as error:
         raise no_answer(host, error) from error
-    except (strict_json.NotJson, TypeError, ValueError):
+    except (TypeError, ValueError):
         read = {}
     if answer.is_success and read:
         return read
     message, status = visible(str(read.get("message", "")), 400), answer.status_code
-    if message == NO_LEARNER:
-        message = "no learner has the code of this link: compare it with your sheet, letter by letter"
-    elif status >= 500 or status == 404 or not message:
+    if message != NO_LEARNER and (status >= 500 or status == 404 or not message):
         raise WrongEnvironment(f"{host} is not a class of the workbench (status {status}).")
     raise UsageError(f"{message[:1].lower()}{message[1:]}", of="class")

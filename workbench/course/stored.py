@@ -1,16 +1,43 @@
 """The learner's attempts (`state:TASK`) and results (`result:TASK`), stored in a file in the user's state folder."""
 
 import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from workbench.base.errors import CannotRecord
+from workbench.base.errors import CannotRecord, UnusableFile
 from workbench.base.system.files import write_file
+from workbench.base.system.locks import FileLock
 from workbench.client.calls.keys import state_folder, state_path
 
 FILE = "course.json"
 _unsaved: dict[Path, dict[str, Any]] = {}
 """Values of this process that could not be written, by the state folder."""
+_of_threads = threading.RLock()
+_MAX_WAITS = 500
+_WAIT = 0.02  # seconds between attempts to acquire the lock
+
+
+@contextmanager
+def exclusive() -> Iterator[None]:
+    """Hold the lock of the file, so that no other thread or kernel changes values between a read and a write.
+
+    After ten seconds of waiting for another process, such as a suspended process, this one continues without the lock.
+    """
+    with _of_threads:
+        lock = FileLock(state_path() / FILE)
+        with suppress(UnusableFile):  # the folder is not writable, so the values belong to this process
+            for _ in range(_MAX_WAITS):
+                if lock.acquire():
+                    break
+                time.sleep(_WAIT)
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 def read_stored() -> dict[str, Any]:
@@ -23,9 +50,9 @@ def read_stored() -> dict[str, Any]:
     return stored if isinstance(stored, dict) else {}
 
 
-def get(name: str, default: object = None) -> Any:
-    """Return a stored value."""
-    return read_stored().get(name, default)
+def get(name: str) -> Any:
+    """Return a stored value; None if there is no such value."""
+    return read_stored().get(name)
 
 
 def set(name: str, value: object) -> None:  # noqa: A001 - as the store of a class

@@ -163,7 +163,7 @@ class Task:
         return {each.subject: each for each in self.expect if each.verb == "answer"}
 
     @property
-    def kind(self) -> Literal["exercise", "quiz", "drill"]:
+    def kind(self) -> str:
         """Return "exercise", "quiz" or "drill"."""
         if not self.notebook:
             return "drill"
@@ -186,15 +186,19 @@ class Task:
             "heading": self.title if is_quiz else heading,
             "hints": len(self.all_hints),
             "lines": lines,
-            "questions": {name: question.that for name, question in self.questions.items()},
+            "questions": list(self.questions),
             "options": self.expect[0].options if is_quiz else {},
         }
 
     @property
     def row(self) -> Facts:
         """Return the row of the task in a table of tasks."""
-        where = self.notebook or "drill"
-        return {"task": self.name, "where": where, "minutes": self.minutes or None, "title": self.title}
+        return {
+            "task": self.name,
+            "where": self.notebook or "drill",
+            "minutes": self.minutes or None,
+            "title": self.title,
+        }
 
     @property
     def place(self) -> str:
@@ -241,7 +245,7 @@ def _criterion(row: Record) -> tuple[Facts, list[str]]:
     (verb,), subject = verbs, row[verbs[0]]
     members = {_RENAMED.get(member, member): value for member, value in row.items() if member != verb}
     members |= {"verb": verb, "subject": subject}
-    allowed = [*_SUBJECTS.get(verb, [subject])]
+    allowed = _SUBJECTS.get(verb, [subject])
     return members, _wrong(Expectation, members) if subject in allowed else [str(not_allowed(verb, subject, allowed))]
 
 

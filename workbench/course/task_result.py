@@ -26,9 +26,12 @@ class TaskResult:
     @property
     def row(self) -> Facts:
         """Row of a table, without the numbers that are zero."""
-        status = "✓ done" if self.done else "○ not done"
-        numbers = {"tries": self.tries or None, "hints": self.hints or None, "minutes": self.minutes or None}
-        return {"status": status, **numbers}
+        return {
+            "status": "✓ done" if self.done else "○ not done",
+            "tries": self.tries or None,
+            "hints": self.hints or None,
+            "minutes": self.minutes or None,
+        }
 
     def after(self, reply: Record, hints: int, active: float) -> "TaskResult":
         """Return the result after an action such as a hint or a check. A completed task stays completed.
@@ -46,8 +49,13 @@ class TaskResult:
         missing = reply.get("missing")
         if missing is None or (missing and not reply["tried"]):
             return self
-        minutes, problem = self.minutes_by(active), missing[0] if missing else ""
-        return attrs.evolve(self, tries=self.tries + 1, done=not missing, minutes=minutes, last_problem=problem)
+        return attrs.evolve(
+            self,
+            tries=self.tries + 1,
+            done=not missing,
+            minutes=self.minutes_by(active),
+            last_problem=missing[0] if missing else "",
+        )
 
 
 def read_result(content: object) -> TaskResult | None:

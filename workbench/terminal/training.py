@@ -132,19 +132,17 @@ def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None
         url: URL under which learners reach the class; default: the URL at the last start.
     """
     from workbench.course.classroom import exports
-    from workbench.course.classroom.pages import inline_style
 
-    style = inline_style()
     if what in ("answers", "handout"):
-        page = exports.answers(style) if what == "answers" else exports.handout(style)
+        page = exports.answers() if what == "answers" else exports.handout()
     elif what not in ("sheets", "certificates"):
-        page = exports.plan(what, style)
+        page = exports.plan(what)
     elif folder is None:
         raise usage_error(f"--folder is required, since {what} belong to a class.")
     else:
         with _results(folder) as results:
             links = {learner.name: results.link(learner, url or "") for learner in results.learners()}
-            page = exports.sheets(links, style) if what == "sheets" else exports.certificates(results, style)
+            page = exports.sheets(links) if what == "sheets" else exports.certificates(results)
     print(page, end="")
 
 

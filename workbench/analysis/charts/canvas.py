@@ -26,7 +26,7 @@ from workbench.analysis.tables.rows import UNKNOWN
 from workbench.service.rendering.design import Drawing
 
 INK = "#6f7681"
-"""Color of text in a file: contrast 4.6 on white, 4.1 on #111. In a notebook it is the color of the page's text."""
+"""Text color in saved files: contrast 4.6 on white, 4.1 on #111. In notebooks, text has the page's text color."""
 Size = Literal["notebook", "slide", "compact"] | tuple[float, float]
 _SIZES = {"notebook": (7.2, 4.2), "slide": (13.3, 7.5), "compact": (4.6, 2.3)}
 _LEAST = 10.0  # minimum text size, in points
@@ -40,15 +40,15 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 
 class Page(Figure):
-    """Figure with names in any script. Browsers supply the fonts of SVG; in PNG, missing characters are boxes."""
+    """Figure for names in any script. In SVG, the browser supplies fonts; PNG shows boxes for missing characters."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
-        """Write the figure to a file."""
+        """Write the figure to a file. Text in SVG stays text."""
         with mpl.rc_context({"svg.fonttype": "none"}):
             super().savefig(fname, **how)
 
     def draw(self, renderer: Any) -> None:
-        """Draw the figure."""
+        """Draw the figure without warnings about characters that the font lacks."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
             super().draw(renderer)
@@ -92,12 +92,12 @@ class Canvas:
     """The Axes to draw on, with its font size and text color."""
 
     axes: Axes
-    data: pd.DataFrame  # the frame that is drawn; its notes appear below the chart
+    data: pd.DataFrame  # frame to draw; its notes appear below the chart
     base: float
     ink: str
     width: float  # width in inches
     own: bool
-    compact: bool = False  # whether the page itself shows the title and the notes
+    compact: bool = False  # whether the surrounding page shows the title and the notes instead of the chart
     findings: list[str] = attrs.field(factory=list)  # sentences for the alternative text
 
     @property
@@ -113,7 +113,7 @@ class Canvas:
         return figure
 
     def say(self, *sentences: str) -> None:
-        """Append to the chart's alternative text."""
+        """Append sentences to the chart's alternative text."""
         self.findings.extend(
             re.sub(r"\s+", " ", sentence).replace(r"\$", "$").strip(" .") for sentence in sentences if sentence
         )
@@ -129,9 +129,8 @@ class Canvas:
     def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
         """Write the title, and the subject as its subtitle. Without a title, the subject is the title.
 
-        If the chart has a legend, the title is placed above the legend.
-
-        Lines are wrapped to the width next to the axis labels.
+        With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width that the axis labels
+        leave.
         """
         subject += " (not complete)" if self.data.attrs.get("complete") is False else ""
         self.say(title or "", subject)
@@ -150,12 +149,12 @@ class Canvas:
         self.axes.set_title(heading, x=0, fontsize=size, pad=pad, **look)
 
     def _text(self, text: str, y: float, dy: float, **look: Any) -> None:
-        """Write text at the left of the axes, `dy` points above the bottom (0) or the top (1)."""
+        """Write text at the left edge of the axes, `dy` points above the bottom (`y` = 0) or the top (`y` = 1)."""
         place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left"}
         self.axes.annotate(text, (0, y), (0, dy), fontsize=self.small, color=self.ink, **place, **look)
 
     def notes(self, *more: str) -> None:
-        """Write notes below the chart without duplicates: missing rows, `more`, and the frame's notes."""
+        """Write the distinct notes below the chart: a note on missing rows, then `more`, then the frame's notes."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
         notes = [note for note in dict.fromkeys((first, *more, *marks.get("notes", ()))) if note]
@@ -195,7 +194,7 @@ class Canvas:
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
-        """Write a label at a data point, offset by `dx`, `dy` points (at notebook size)."""
+        """Write a label at a data point. `dx` and `dy` in `look` move the label, in points at notebook size."""
         move = (look.pop("dx", 0) * self.base / 9, look.pop("dy", 0) * self.base / 9)
         look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, "gid": "value", **look}
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)

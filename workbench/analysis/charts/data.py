@@ -26,7 +26,7 @@ from workbench.service.rendering import text
 
 MAX_LABEL = 30
 """Maximum number of characters shown of a label."""
-_MAX_READ = 400  # maximum number of a text's characters that are read
+_MAX_READ = 400  # characters of a text that are read; the rest is ignored
 _MAX_MARKS = 2  # maximum combining marks per character; more would cover neighboring characters
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -61,7 +61,7 @@ Number = Decimal | int | float
 
 
 def exact(value: Any) -> Decimal:
-    """Return a frame's number, such as a numpy number, as Decimal."""
+    """Convert a number from a frame, such as a numpy number, to Decimal."""
     return value if isinstance(value, Decimal) else Decimal(value.item() if hasattr(value, "item") else value)
 
 
@@ -96,7 +96,7 @@ def scale_of(values: Iterable[Number]) -> Scale:
 
 
 def number(value: Number, places: int | None = None) -> str:
-    """Return a number as a label: all digits up to ten million, and four digits with a scale above.
+    """Format a number as a label: with all digits up to ten million, above that with four digits and a scale.
 
     Args:
         places: Decimal places (default: as in the value, at most three).
@@ -147,11 +147,11 @@ def left_out(count: int, reason: str) -> str:
 
 
 By = Literal["day", "week", "month", "year"]
-"""Steps that fit a range of time, from the shortest."""
+"""Steps of a time axis, shortest first."""
 MAX_STEPS = 10_000
 """Maximum number of steps of an axis."""
 _FITTING = {"day": 35, "week": 190, "month": 1_900}
-"""Maximum number of days for each step; a longer range of time is drawn by year."""
+"""Longest time range, in days, that is drawn with each step. Longer ranges are drawn by year."""
 
 
 def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
@@ -228,7 +228,7 @@ def total(values: Iterable[Decimal | None]) -> Decimal:
 
 
 def ratio(part: Decimal, of: Decimal) -> Decimal:
-    """Return a quotient to 38 digits."""
+    """Divide `part` by `of`, to 38 digits."""
     return Context(prec=38).divide(part, of)
 
 
@@ -251,7 +251,7 @@ class Steps:
         return label_of(pd.Timestamp(self.starts[index]), self.by)
 
     def during(self, data: pd.DataFrame) -> str:
-        """Return the period for a title, and whether the last step is still running; empty without steps."""
+        """Return the period for a title, with a remark if the last step is still running; empty without steps."""
         if not len(self.starts):
             return ""
         period = " to ".join(dict.fromkeys(map(self.label, (0, len(self.starts) - 1))))
@@ -263,7 +263,7 @@ class Steps:
         return f"{'ISO week' if self.by == 'week' else period_name(self.by)} ({self.tz})"
 
     def ticks(self, letters: int) -> tuple[list[int], list[str]]:
-        """Return tick positions and labels for an axis of a width in characters."""
+        """Return tick positions and labels that fit an axis with space for `letters` characters."""
         count = len(self.starts)
         most = max(2, letters // (len(self.label(0)) + 2))
         places = list(range(0, count, max(1, -(-count // most))))
@@ -278,7 +278,7 @@ def report_steps(data: pd.DataFrame) -> Steps:
 
 
 def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
-    """Return the time steps that contain some times; the default step length fits the range of the times.
+    """Return the time steps that cover the times. The default step length fits the range of the times.
 
     Raises:
         UsageError: The times have too many steps.

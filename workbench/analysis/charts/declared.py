@@ -56,7 +56,7 @@ def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P
 def drawn(
     picture: Picture, form: Form, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
 ) -> Axes:
-    """Draw a picture with its title and notes, or the reason for an empty plot."""
+    """Draw a picture with its title and notes. An empty plot states why it is empty."""
     form = picture.form or form
     is_empty = not len(picture.rows)
     names, rows = ([], 0) if is_empty else heading_rows(picture, form)

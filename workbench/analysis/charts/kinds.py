@@ -16,7 +16,7 @@ from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Loo
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
 STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
-"""Color, dash and marker of lines; more lines are left out."""
+"""Color, dash and marker of each line. A chart has no more lines than this."""
 _MARKERS = 12  # maximum number of markers on a line
 _THICKNESS = 0.66
 _INNER = 0.62  # thickness of the inner bar, relative to the outer bar
@@ -33,7 +33,7 @@ class Bar:
     Args:
         name: Name before the bar.
         text: Label after the bar.
-        lengths: Numbers, which are drawn one after another, or the second within the first in a nested chart.
+        lengths: Lengths of the parts, drawn one after another; in a nested chart, the second inside the first.
         looks: Look of each number.
     """
 
@@ -55,7 +55,7 @@ class Picture:
         notes: Notes below the chart.
         steps: Time steps of the rows. If they are present, `x` is the index of a step.
         places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
-        legend: Looks of the parts of bars or of the columns, by their names in the legend.
+        legend: Look of each part of a bar, or of each column, by its name in the legend.
         form: Replaces the form that `@chart` declares.
     """
 
@@ -74,8 +74,8 @@ class Picture:
 class Form:
     """How a chart is drawn: its kind, the columns of its axes, and the column that groups its rows.
 
-    Several columns in `y` are drawn as several lines or columns. Two names in `x` of bars are the names of nested bars.
-    A step without a row has the value 0, or no value in lines that show only known values.
+    Several columns in `y` are drawn as several lines or columns. In a bar chart, two columns in `x` name nested bars. A
+    step without a row has the value 0, or no value if `known` is true.
     """
 
     kind: str
@@ -141,7 +141,7 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
 
 
 def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
-    """Label the bars, and reserve space for the values at their ends."""
+    """Label the bars, and leave space for the values at their ends."""
     names, longest = [on.short(bar.name) for bar in bars], max(len(on.short(bar.text)) for bar in bars)
     on.axes.set_yticks(range(len(ends)), names)
     on.axes.set_ylim(len(ends) - 0.4, -0.6)
@@ -267,7 +267,7 @@ KINDS: Mapping[str, Draw] = {"bars": _bars, "lines": _lines, "columns": _columns
 
 
 def heading_rows(picture: Picture, form: Form) -> tuple[list[str], int]:
-    """Return the names of the bars, which take width beside the title, and the number of rows."""
+    """Return the names of the bars, whose width limits the width of the title, and the number of rows."""
     if form.kind == "bars":
         return [bar.name for bar in picture.rows], max(len(picture.rows), 4)
     return [], max(picture.rows[form.by].nunique(), 4) if form.kind == "grid" else 0

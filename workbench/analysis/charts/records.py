@@ -32,7 +32,7 @@ from workbench.service.rendering.design import BLUE, GRAY, Look, look, word
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
 _ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(status) not in _FIRST)]
-_MAX = 16  # maximum number of statuses or groups, since the service may send undocumented ones
+_MAX = 16  # maximum number of statuses or groups, since the service may send undocumented statuses
 _HATCHES = ("", "//", "xx", ".", "++")
 _COLUMNS = ("kind", "state", "attempts")
 _TOKEN, _USD = ("chain_id", "tokens.address"), ("value_usd", "advance_usd")
@@ -121,7 +121,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
         top: Maximum number of kinds to draw; a note counts the others.
     """
     if not isinstance(deliveries, pd.DataFrame):
-        # These are object columns, since a text column cannot contain half a surrogate pair.
+        # Columns of dtype object, since a text column cannot contain an unpaired surrogate.
         listed = [[get_path(row, name) for name in _COLUMNS] for row in deliveries]
         deliveries = pd.DataFrame(listed, columns=[*_COLUMNS], dtype=object)
         deliveries.attrs["kind"] = "delivery"
@@ -216,7 +216,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
 
 
 def _balances(data: pd.DataFrame) -> Picture:
-    """Return each chain's last record of each day."""
+    """Return a picture of the value by chain over time, from each chain's last record of each day."""
     day = data["at"].dt.tz_localize(None).dt.normalize()
     rows = data[(data["at"] == data["at"].groupby(day).transform("max")) & data["value_usd"].notna()]
     steps = steps_of(rows["at"].dt.tz_localize(None), "day")

@@ -36,7 +36,7 @@ _WHAT = {
     "points": ("Points earned", "points", "points"),
     "points_per_dollar": ("Points earned per dollar", "points per USD", "USD"),
 }
-"""For each value: its description, the unit of the axis, and the unit of the amounts that rank the groups."""
+"""Description, axis unit, and unit of the amounts that rank the groups, for each allowed `value`."""
 _TYPES = ("earned", "redeemed")
 _ZERO = Decimal(0)
 

@@ -59,7 +59,7 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
 
 
 def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
-    """Return net spend by period, as columns or as one line per group."""
+    """Return a picture of net spend by period: columns, or one line per group."""
     steps, by = report_steps(data), _group(data, *_AMOUNTS, period)
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
     rows = data.assign(step=steps.places, net=net)

@@ -37,7 +37,7 @@ class Close:
     def write(self, folder: str | Path) -> list[Path]:
         """Write a workbook, a page, the postings and the close record into a new folder; return the files.
 
-        All files appear at once. If the process is killed before, no file remains.
+        All files appear at once. If the process is killed earlier, no file remains.
 
         Raises:
             FileExistsError: The folder exists.

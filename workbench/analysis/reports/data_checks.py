@@ -1,4 +1,4 @@
-"""Implausible transactions and events, one row for each anomaly that report totals contain or leave out."""
+"""Report of anomalies: implausible transactions and events, whether report totals include them or not."""
 
 import numpy as np
 import pandas as pd

@@ -153,7 +153,7 @@ class Events:
         reveal: Collection[str] = (),
         progress: bool | ProgressCallback = True,
     ) -> Path:
-        """Write the events to a typed Parquet file in bounded memory. The columns are those of all kinds, or of `of`.
+        """Write the events to a typed Parquet file in bounded memory, with the columns of all kinds, or of `of`.
 
         Args:
             path: The file.
@@ -221,7 +221,7 @@ class Events:
         with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = BlockReader(engine, layout, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                # blocks read ahead, at most one per thread waiting
+                # results of blocks that were read ahead; at most one per thread waits here
                 ahead: deque[Future[tuple[int, Lines, Table]]] = deque()
                 for block in chain(log_blocks(path), repeat(None, WORKERS)):
                     if block is not None:

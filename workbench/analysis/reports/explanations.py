@@ -213,7 +213,7 @@ def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.
 
 
 def _as_postings(table: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
-    """Return the postings of the transactions, if one of the postings' amounts gives the same contributions."""
+    """Return the transactions' postings if one of their amount columns gives the same contributions, else the table."""
     contributed = table.groupby("transaction_id")["contribution"].sum()
     for amount in ("held_cents", "posted_cents", "refunded_cents", "net_cents"):
         changes = facts[(facts[amount] != 0).to_numpy(dtype=bool, na_value=False)]

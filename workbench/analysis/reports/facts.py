@@ -25,9 +25,9 @@ MONEY = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents", "ne
 """Amounts of a transaction, in the minor unit of its currency."""
 TIME: Any = "datetime64[us, UTC]"
 CODED = frozenset({*PARTIES, "declined_reason", "local_currency", "clock", "action"})
-"""Columns of texts that the rows of facts, transactions and events hold as categories."""
+"""Text columns of facts, transactions and events that are stored as categories."""
 NUMBER = "_number"
-"""Column of facts, transactions and events with the number of the row's transaction, for fast grouping."""
+"""Column with the number of the row's transaction, for fast grouping of facts, transactions and events."""
 _BOUNDS = ("at", "known_at", "earliest", "latest")
 _KEPT = ("declined_reason", "local_amount_cents", "local_currency", "authorized_at")
 DTYPES: Mapping[str, Any] = {
@@ -44,11 +44,11 @@ EVENTS: Mapping[str, Any] = {
 """Columns of the events from which facts are made."""
 _CLOCKS = {"event_received_at": "event", DELIVERY: "delivery", ARRIVAL: "arrival"}
 _MOST_LAG, _LEAST_LAG = pd.Timedelta(days=1), -pd.Timedelta(minutes=5)
-_UNSORTED = 0.2  # if more than this share of the steps go back in time, the order of a source is not used
+_UNSORTED = 0.2  # if more than this share of rows are earlier than the row before, the source's order is not used
 
 
 def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -> "pd.Series[Any]":
-    """Return texts as categories in the order of appearance, each distinct text in another notation if given."""
+    """Return texts as categories in order of appearance. `write`, if passed, converts each distinct text."""
     codes, texts = pd.factorize(values)
     if write is not None:
         places, texts = pd.factorize(pd.Index([write(text) for text in texts], dtype=TEXT))
@@ -69,7 +69,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def mask(values: "pd.Series[Any]") -> Any:
-    """Return a column of flags as an array; missing is False."""
+    """Return a column of flags as an array, with False for missing values."""
     return values.to_numpy(dtype=bool, na_value=False)
 
 
@@ -144,7 +144,7 @@ def _neighbors(own: "pd.Series[Any]", rows: NDArray[np.bool_]) -> tuple[NDArray[
 
 
 _HIGHEST = np.iinfo("int64").max
-_MISSING = np.iinfo("int64").min  # stands for a missing time
+_MISSING = np.iinfo("int64").min  # represents a missing time
 
 
 def _ticks(times: "pd.Series[Any]") -> Any:
@@ -161,7 +161,7 @@ def _each(how: np.ufunc, start: int, number: Any, values: Any, of: Any) -> NDArr
     """Return the sum, minimum or maximum of values for each transaction.
 
     Args:
-        how: The function of two values.
+        how: Function that combines two values, such as `np.add`.
         start: Result for a transaction without values.
         number: Number of the transaction of each value.
         values: The values.
@@ -173,7 +173,7 @@ def _each(how: np.ufunc, start: int, number: Any, values: Any, of: Any) -> NDArr
 
 
 def _counted(number: Any, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of chosen rows for each transaction."""
+    """Return the number of rows in the mask `rows` for each transaction."""
     return np.bincount(number[rows], minlength=int(number.max(initial=-1)) + 1)
 
 

@@ -25,7 +25,7 @@ class Filter:
     currency: str | None = None
     at: datetime | None = None
     given: Any = None
-    """The period as passed, which is read again for another time zone."""
+    """The period as the caller passed it. It is parsed again if the time zone changes."""
 
     def changed(self, period: object, tz: str | None, currency: str | None, at: object) -> "Filter":
         """Return a copy of the filter in which arguments other than None replace its values.
@@ -53,7 +53,7 @@ class Filter:
         return ", ".join(part for part in parts if part)
 
     def has(self, firsts: "pd.Series[Any]") -> Any:
-        """Return a mask of the periods that begin in the filter's period, from their first days."""
+        """Return a mask of the report periods whose first day, in `firsts`, is in the filter's period."""
         if self.since is None:
             return mask(firsts.notna())
         first, end = (moment.tz_convert(zone(self.tz)).tz_localize(None) for moment in self.ends)
@@ -67,7 +67,7 @@ class Filter:
         return pd.Timestamp(self.since), pd.Timestamp(self.until)
 
     def rows(self, table: pd.DataFrame, time: str) -> tuple[pd.DataFrame, list[Left]]:
-        """Return the rows in the currency and period, and the excluded rows, with those whose period is unclear."""
+        """Return the rows in the currency and period, and the excluded rows, including rows with an unclear period."""
         left = []
         if self.currency is not None:
             own = mask(table["currency"] == self.currency)

@@ -179,9 +179,8 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
 
         Returns:
             Columns: the first day of the period (named after `freq`), the columns of `by`, authorizations, approved,
-                declined
-            (Int64), rate (Float64, approved divided by all), and running (boolean: the period was not over when the
-            data end; only with `freq`).
+            declined (Int64), rate (Float64, approved divided by all), and running (boolean: the period was not over
+            when the data end; only with `freq`).
         """
         table, left, period = self._asked(freq)
         declined = (table["status"] == "declined").astype("Int64")

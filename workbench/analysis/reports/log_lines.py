@@ -28,7 +28,7 @@ from workbench.service.interface.convert import Converter, Unreadable
 from workbench.service.interface.events import EVENT_KINDS, Event
 
 BLOCK = 8_000_000
-"""Bytes of lines read at a time."""
+"""Approximate number of bytes read at a time."""
 MAX_LINE = 4_000_000
 """Maximum bytes of one event."""
 _MAX_SKIPPED = 100_000_000
@@ -58,7 +58,10 @@ class Block(NamedTuple):
     is_cut: bool
 
     def is_unfinished(self, number: int, size: int) -> bool:
-        """Return whether a line is the unfinished last line of a log that is being written, and not the first line."""
+        """Return whether a line is the unfinished last line of a log that is still being written.
+
+        The first line of a log and a line longer than `MAX_LINE` do not count as unfinished.
+        """
         return self.is_cut and number == self.first + len(self.starts) - 2 and 1 < number and size <= MAX_LINE
 
 
@@ -141,9 +144,7 @@ def _skip_line(file: Any) -> int:
 def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None, datetime | None]:
     """Parse a line strictly. Return an error text, or the event and the time in the line.
 
-    All results are empty for a blank line.
-
-    All are empty for a blank line.
+    For a blank line, all results are empty.
     """
     if not line.strip():
         return "", None, None
@@ -190,7 +191,7 @@ class BlockReader:
         self._columns = tuple(column for column in layout.columns if column.name not in COMPUTED)
         self._usual: tuple[Column, ...] = ()  # members that occur in a sample of the first lines
         self._names = sorted(kinds or EVENT_KINDS)
-        # Masking function of each private column; None: all values become dots. Results are cached: values repeat.
+        # Masking function of each private column, or None to show dots. Results are cached because values repeat.
         masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
@@ -277,7 +278,7 @@ class BlockReader:
         kind = pc.fill_null(pc.index_in(table.column("kind"), self._words), len(self._names)).to_numpy()
         objects = sorted({*_all_paths(members)} - {column.wire for column in members})
         present = {path: _valid(_values(event, path)) for path in objects}
-        # by object, the lines in which the object has a known member
+        # for each object, a mask of the lines in which the object has a known member
         inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))
         regular = (kind < len(self._names)) & ~unusual[place] & present.get("body", False)
         marks = np.zeros(len(kind), np.int64)
@@ -303,7 +304,7 @@ class BlockReader:
             inside[_parent(path)] = inside[_parent(path)] | inside[path]
             regular &= ~present[path] | inside[path]
         given = table.column("marks").to_numpy()
-        # more quotation marks than expected; each null member accounts for two
+        # null members, each with two quotation marks, may explain lines that have more marks than expected
         if (odd := regular & (given > marks)).any():
             rows = lines.filter(pc.is_in(lines.column("place"), pa.array(place[odd])))
             marks[odd] += 2 * self._query(_nulls(self._columns), rows).column(0).to_numpy()

@@ -24,7 +24,7 @@ from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import counted, money
 
 STATISTICS = {"median": "median", "p90": "0.9 quantile", "max": "max"}
-"""Statistic by `how` of a measure that is not a sum."""
+"""Statistic for each `how` of a measure that is neither a sum nor a count."""
 
 
 @attrs.frozen
@@ -35,7 +35,7 @@ class Measure:
         name: Name of the column.
         column: Column of the rows; empty to count the rows.
         how: "sum", "distinct" (count of distinct values), "median", "p90" or "max".
-        span: Rows that the measure covers: those of the period ("in"), of all earlier periods ("before"), or of both
+        span: Periods that the measure covers: the period of the row ("in"), all earlier periods ("before"), or both
             ("through").
     """
 
@@ -322,5 +322,5 @@ def _written(name: str, amount: Any, currency: str | None) -> str:
 
 
 def columns_of(by: str | Collection[str] | None) -> list[str]:
-    """Return `by` as a list. It may be one name or a list of names."""
+    """Return the column names in `by` as a list. `by` is one name, several names, or None."""
     return [by] if isinstance(by, str) else list(by or ())

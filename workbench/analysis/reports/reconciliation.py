@@ -247,7 +247,7 @@ def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     bought, given_back = (
         [set(side["id"][side["cents"] * sign > 0].dropna()) for side in (mine, theirs)] for sign in (1, -1)
     )
-    # If refunds have ids of their own, a refund id without a purchase is not an error.
+    # If refunds have separate ids on both sides, a refund id without a purchase is not an error.
     is_shared = any(purchases & refunds for purchases, refunds in zip(bought, given_back, strict=True))
     orphan = alone & (amount < 0) & ~both["id"].isin(bought[0] | bought[1]).to_numpy() & is_shared
     doubled = alone & here & (both["turn_mine"].fillna(0) > 0).to_numpy()

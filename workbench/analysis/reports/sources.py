@@ -53,7 +53,7 @@ _SPEND = {
     "local_amount_cents": "local_amount", "local_currency": "local_currency", "authorized_at": "authorized_at",
     "posted_at": "posted_at",
 }  # fmt: skip
-"""Member of the spend in an event by column."""
+"""Member of an event's spend object for each column."""
 _TRANSACTION = frozenset({"transaction_id", "authorized_cents", "posted_cents", "refunded_cents"})
 _CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
 
@@ -83,7 +83,7 @@ class Reading:
     """Facts from a source, with metadata.
 
     Args:
-        kind: What the source is, such as "log of events".
+        kind: Kind of source, such as "log of events".
         rows: Events with times, or facts.
         until: The time up to which the source is complete; None if the source does not say.
         notes: Caveats that apply to all numbers.
@@ -373,7 +373,7 @@ _WRITTEN: Mapping[str, Callable[[str], str]] = {
     "merchant_name": str.strip,
     "action": lambda kind: kind.removeprefix("transaction."),
 }
-"""The notation of texts in a column."""
+"""Function that normalizes the texts of a column."""
 
 
 def _from_number(text: str) -> str:
@@ -484,7 +484,7 @@ _ENVELOPE = frozenset({"id", "kind", "resource", "action", "version", "event_rec
 
 
 def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return each transaction once, from its newest row, and the older rows.
+    """Return the newest row of each transaction, and the older rows.
 
     Raises:
         UsageError: Two rows of a transaction differ and have the same update time.
@@ -523,7 +523,7 @@ _COLUMNS: Mapping[str, Any] = {
 
 
 def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.DataFrame:
-    """Return events that produce these transactions. If one event stands for several, its time is given as bounds."""
+    """Return events that produce these transactions. If one event replaces several, only bounds of its time are set."""
     authorized, held, posted, refunded = (table[name] for name in _AMOUNTS)
     begun = mask(authorized.notna())
     declined = mask(table["status"] == "declined") | mask(table["status"].isna() & table["declined_reason"].notna())
@@ -584,7 +584,7 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
 
 
 _MADE = frozenset({*_AMOUNTS, *_COUNTS, "updated_at", "refunded_at", "status"})
-"""Columns of transactions that their events do not have."""
+"""Columns of transactions that are computed from events, and so do not occur in events."""
 
 
 _STORED: Mapping[str, Any] = {

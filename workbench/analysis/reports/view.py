@@ -18,7 +18,7 @@ from workbench.base.errors import UsageError, not_allowed, visible
 
 Columns = str | Collection[str]
 _AS_KNOWN = {"facts", "_known", "_folded", "_begun_earlier"}
-"""Values that only a filter with another `at` changes."""
+"""Cached values that change only if a filter has another `at`."""
 
 
 class View:
@@ -37,7 +37,7 @@ class View:
 
     @cached_property
     def facts(self) -> pd.DataFrame:
-        """Return the facts known at the filter's time, which `postings` shows."""
+        """Return the facts that were known at the filter's time, from which `postings` is made."""
         return self._known[0]
 
     @cached_property
@@ -186,7 +186,7 @@ class View:
         return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
 
     def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table in which the caller's columns have their original names again.
+        """Return a table in which the caller's columns have their original names.
 
         Raises:
             UsageError: One of the caller's columns has the same name as a column of the table.

@@ -122,8 +122,8 @@ class PageCursor:
             at = len(self.kept) - 1
             full_before = len(before) >= limit
             overlap = before_at + len(before) - offset if full_before else 0
-            # Two offsets returned the same page. That is possible after a short page, if hidden rows precede its rows.
-            # However, no row can occur again a full window later.
+            # If two offsets return the same page, the service may ignore the offset. After a short page, hidden rows
+            # may be the cause instead, but then the rows cannot occur again one full limit later.
             same = bool(before) and list(page) == list(before)
             if same and not full_before:
                 same = before_at + limit <= reach and list((yield from request(before_at + limit))) == list(page)
@@ -143,8 +143,8 @@ class PageCursor:
             beyond = False
             if before and not full_before:
                 if any(key in seen for key in page if key[1] is not None):
-                    # The page repeats rows that were read before. Either the service leaves hidden rows out of a page,
-                    # or the list shifted. Requesting the short page again shows which of these happened.
+                    # The page repeats earlier rows: either the service leaves hidden rows out of pages, or the list
+                    # shifted. Requesting the short page again shows which.
                     again = yield from request(before_at)
                     if list(again) != list(before):
                         return True
@@ -163,7 +163,7 @@ class PageCursor:
         return False
 
     def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
-        """Return a page's new rows, outside the overlap and not seen before. Rows without an id are always new."""
+        """Return the rows of a page outside the overlap that are not in `seen`. Rows without an id are always new."""
         new = []
         for i, key in enumerate(page):
             if i < overlap:
@@ -360,7 +360,7 @@ def times(texts: object) -> Any:
 
 
 def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
-    """Return the column `extra` with masked unknown members, in the order of each row."""
+    """Return the column `extra`, with the masked unknown members of each row."""
     if not unknown:
         return pa.nulls(rows, pa.large_string())
     there = [

@@ -65,7 +65,7 @@ class ReadFilter:
 
 
 def _newest_first(part: Part, last: int | None) -> int | None:
-    """Return the time of a page's last row in microseconds if rows come newest first; `MIXED` otherwise.
+    """Return the time of a page's last row, in microseconds since 1970, if rows come newest first; `MIXED` otherwise.
 
     assumed: rewards_order. The order is undocumented, so it is inferred: every row has `created_at`, no row is newer
         than the previous one, and their times are not all equal.
@@ -120,7 +120,7 @@ class Reading:
     Args:
         api: The client, synchronous or asynchronous.
         users: Ids of the users to read.
-        wanted: Filter of their rows.
+        wanted: Filter for their rows.
         result: Result that the read adds to. Pages of users in `started` are not requested again.
         concurrency: Maximum requests in flight.
         report: Function that is called with the progress.
@@ -299,7 +299,7 @@ class Reading:
         unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
         parts: list[Part] = []
         for index, (body, number, done) in enumerate(unread):
-            try:  # every exception goes to the caller, who would wait forever otherwise
+            try:  # every exception is passed to the caller, which would otherwise wait forever
                 if index == 0 and unread[1:]:
                     parts = self.result.reader.fast([body for body, _, _ in unread])
                 done.set_result(parts[index] if parts else self.result.reader.read(body, number))
@@ -375,7 +375,7 @@ async def read_users(
     Args:
         api: The client, synchronous or asynchronous.
         users: Ids of the users.
-        wanted: Filter of their rows.
+        wanted: Filter for their rows.
         path: Folder for the rows.
         resume: Result of an earlier read.
         running: Function that is called with the read before the read begins, so that another thread can stop the read.

@@ -73,7 +73,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (lambda user: user.duplicates, "Rows that were received twice and are here once: {total:,}."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""Caveats by user: a sentence, and a condition, or a number whose minimum or total it states."""
+"""Caveats of a read: a condition on a user or a number of the user, and a sentence on the users, minimum or total."""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
@@ -173,20 +173,20 @@ def _listed(users: Iterable[str]) -> str:
 
 
 class ReadRows(MemoryMark):
-    """The rows of a read, stored in `frame.attrs["read"]` to report gaps in a part of the read."""
+    """Users and times of all rows of a read, stored in `frame.attrs["read"]`, to detect gaps in a part of the frame."""
 
     __slots__ = ("_rows",)
     _rows: pd.DataFrame
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> Self:
-        """Return the rows of a frame."""
+        """Create the attribute from the frame of a read."""
         read = cls()
         read._rows = frame[["user_id", "created_at"]]
         return read
 
     def missing(self, part: pd.DataFrame) -> int:
-        """Return how many earlier rows of its users are missing from a part of the read."""
+        """Return the number of rows of the same users, up to the last time in `part`, that `part` lacks."""
         if len(part) >= len(self._rows) or not len(part):
             return 0
         users = self._rows["user_id"].isin(part["user_id"].unique())

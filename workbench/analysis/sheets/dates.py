@@ -82,7 +82,7 @@ def written_date(text: str, *, compact: bool = False) -> WrittenDate | None:
 
 
 def serial_date(cell: object) -> WrittenDate | None:
-    """Return a spreadsheet day number, from 1954 to 2123, with its readings; None for any other cell."""
+    """Return a spreadsheet's day number (1954 to 2123) as a date with its readings; None for any other cell."""
     text = str(cell).strip() if isinstance(cell, str | int) else ""
     if not re.fullmatch("[2-7][0-9]{4}", text):
         return None
@@ -118,7 +118,7 @@ def _date(year: str, month: str, day: str) -> date | None:
         return None
     number = int(year)
     if len(year) == 2:
-        if number > _LAST_SHORT_YEAR:  # the year is in this century or in the last one
+        if number > _LAST_SHORT_YEAR:  # the century is ambiguous
             return None
         number += 2000
     try:

@@ -124,6 +124,6 @@ def _is_word(word: str) -> bool:
 
 
 def _is_asian(character: str) -> bool:
-    is_sign = "\u2010" <= character <= "\u2bff" or character in _SIGNS  # ※, ▲, ①, ■, →
+    is_sign = "\u2010" <= character <= "\u2bff" or character in _SIGNS  # such as ※, ▲, ①, ■, →
     in_words = "\u3000" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"
     return is_sign or in_words or "\uff00" <= character <= "\uffef"

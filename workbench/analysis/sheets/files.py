@@ -71,7 +71,7 @@ def read_grid(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Grid
 
 
 def read_records(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Records:
-    """Yield a file's rows as mappings, with line numbers. The first row of text and sheets has the column names.
+    """Yield a file's rows as mappings, with line numbers. In text files and sheets, the first row has the column names.
 
     Raises:
         UsageError: The file cannot be read.

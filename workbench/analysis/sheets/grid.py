@@ -27,7 +27,7 @@ Cells = Sequence[Any]
 
 @attrs.define
 class Budget:
-    """Size of the part of a file read so far, with its limits. `rows` starts at -1 if the first row has the names."""
+    """Counted rows and memory of a file's content, with the limits. `rows` starts at -1 if the first row has names."""
 
     limits: FileLimits
     rows: int = 0
@@ -71,17 +71,17 @@ class Grid:
     notes: tuple[str, ...] = ()
 
     def names(self, limits: FileLimits) -> tuple[str, ...]:
-        """Return the names of the columns. A column without a name of its own is named by place, such as "column 3".
+        """Return the names of the columns. A column without a name is named by its position, such as "column 3".
 
         Raises:
-            BadSheet: There are too many columns, or a column has the name that another gets by its place.
+            BadSheet: There are too many columns, or a column's name equals the position name of another column.
         """
         if self.head < 0:
             width = max((len(trimmed(row.cells)) for row in self.rows), default=0)
             return tuple(map(str, range(1, width + 1)))
         head = self.rows[self.head].cells
         widest = max((len(trimmed(row.cells)) for row in self.rows[self.head + 1 :]), default=0)
-        width = max(len(trimmed(head)), min(len(head), widest))  # a column without a name may be the last one
+        width = max(len(trimmed(head)), min(len(head), widest))  # the last column may have no name
         names = ["" if cell is None else str(cell).strip() for cell in head[:width]]
         if len(names) > limits.columns:
             raise too_many_columns(len(names), limits)
@@ -161,7 +161,11 @@ def typed_columns(rows: Sequence[Row], head: int) -> int:
 
 
 def _first_of_names(rows: Sequence[Row], kinds: Sequence[str]) -> int:
-    """Return 0 if the first row looks like a header row although some names are empty or repeated."""
+    """Return 0 if the first row looks like a header row although some names are empty or repeated.
+
+    Raises:
+        BadSheet: The first row is not a header row.
+    """
     if "text" in kinds and not {"number", "date"} & {*kinds} and not _stands_below(rows, 0):
         return 0
     raise BadSheet("no line has the names of the columns; pass header=LINE, or header=0 if there is none")

@@ -14,12 +14,12 @@ CURRENCIES = {"€": "EUR", "£": "GBP", "R$": "BRL", "US$": "USD", "C$": "CAD",
 """Currencies by their symbols."""
 _YEN = ("JPY", "CNY")
 SHARED_SYMBOLS = {"$": ("USD", "CAD", "AUD", "MXN"), "¥": _YEN, "￥": _YEN, "kr": ("SEK", "NOK", "DKK")}
-"""Symbols of several currencies."""
+"""Symbols that several currencies share, with these currencies."""
 SIDES = {
     **dict.fromkeys(("CR", "C", "H", "HABEN", "CREDIT", "HAVE", "CRÉDIT", "HABER", "AVERE", "BIJ"), "credit"),
     **dict.fromkeys(("DR", "D", "S", "SOLL", "DEBIT", "DÉBIT", "DEBE", "DARE", "AF", "DB"), "debit"),
 }
-"""Marks of the side of an amount: credit or debit."""
+"""Texts that mark an amount as a credit or a debit."""
 _MINUS = "\\-−–▲△"  # the triangles are minus signs of Japanese accounts
 _LONGEST = 60  # maximum length of a number, in characters
 _PARTS = re.compile(
@@ -34,9 +34,9 @@ _LAKHS = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")
 _DIGIT = re.compile("[0-9]")
 _SUSPECT = re.compile("[#=]|Err:|[0-9][Ee][+-]")
 SHORTENED = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-][0-9]+%?")
-"""Number that a spreadsheet shortened."""
+"""Number that a spreadsheet shortened to scientific notation."""
 ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|FMT|#+)|Err:[0-9]{3}", re.IGNORECASE)
-"""Error value of a spreadsheet, in any language, or a column too narrow for its number."""
+"""Error value of a spreadsheet in any language, or the `###` of a column too narrow for its number."""
 
 
 @attrs.frozen

@@ -45,8 +45,7 @@ def parquet_table(path: Path, limits: FileLimits = FRAMES) -> Any:
     """Return a Parquet file as an Arrow table.
 
     Raises:
-        UsageError: The file cannot be read.
-        UsageError: The file is not a Parquet file, is damaged, or exceeds a limit.
+        UsageError: The file cannot be read, is not a Parquet file, is damaged, or exceeds a limit.
     """
     try:
         size = path.stat().st_size
@@ -63,7 +62,7 @@ def parquet_table(path: Path, limits: FileLimits = FRAMES) -> Any:
                 batches.append(batch)
             table = pa.Table.from_batches(batches, file.schema_arrow)
         batches.clear()
-        # combined by column, since many small chunks take a third more memory
+        # Combine the chunks of each column, since many small chunks take a third more memory.
         for index, field in enumerate(table.schema):
             table = table.set_column(index, field, table.select([index]).combine_chunks().column(0))
             pa.default_memory_pool().release_unused()

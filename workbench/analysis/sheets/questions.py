@@ -44,7 +44,7 @@ class BadSheet(LimitExceeded):
 
 
 def distinct(readings: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
-    """Return the readings without readings that give the same values."""
+    """Return the readings that give different values: of readings with the same values, one remains."""
     unlike: dict[str, Sequence[object]] = {}
     for answer, values in readings.items():
         if not any(values == other for other in unlike.values()):

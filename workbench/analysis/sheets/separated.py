@@ -11,11 +11,11 @@ from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearT
 from workbench.base.system.limits import FileLimits, LimitExceeded
 
 SEPARATORS = (",", ";", "\t", "|")
-_SAMPLE = 100_000  # characters of the text in which the separator is searched
+_SAMPLE = 100_000  # number of characters from which the separator is detected
 _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
 """Quote that `to_file` puts before text that a spreadsheet would run."""
 _MOST = 0.5
-"""Share of rows that have as many cells as names, or fewer, under a separator."""
+"""Minimum share of rows that a separator splits into at least two cells, but no more cells than the header row has."""
 
 
 def separated_grid(text: str, limits: FileLimits, *, separator: str | None, head: int | None) -> Grid:
@@ -27,7 +27,7 @@ def separated_grid(text: str, limits: FileLimits, *, separator: str | None, head
     """
     first, _, rest = text.partition("\n")
     if declared := re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE):
-        # this line declares the separator; the empty line in its place keeps line numbers
+        # the first line declares the separator; an empty line replaces it, so that line numbers do not change
         separator, text = separator or declared[1], f"\n{rest}"
     separator = separator or _separator(text, limits, head)
     rows = _split(text, separator, limits)
@@ -38,7 +38,7 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
     sample = text[:_SAMPLE] if len(text) <= _SAMPLE else text[: text.rfind("\n", 0, _SAMPLE) + 1 or _SAMPLE]
     fits: dict[str, float] = {}
     typed: dict[str, int] = {}
-    even: set[str] = set()  # separators with which all rows have the same number of cells
+    even: set[str] = set()  # separators that split all rows into the same number of cells
     for separator in SEPARATORS:
         if separator not in sample:
             continue
@@ -62,7 +62,7 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
 
 
 def _head(rows: list[Row], head: int | None) -> int:
-    """Return the index of the header row; -1 if there is none, which is an error only for the matching separator."""
+    """Return the index of the header row, or -1. A missing header row is an error only after a separator is chosen."""
     try:
         return head_of(rows, head)
     except BadSheet:

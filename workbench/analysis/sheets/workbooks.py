@@ -83,7 +83,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
     before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
         for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
-            if row is before:  # one empty row stands for all missing rows, of which there may be a million
+            if row is before:  # the library repeats one empty row for missing rows, of which there may be a million
                 continue
             before = row
             if len(row) > limits.columns:

@@ -71,7 +71,7 @@ def _plain(most: int | None, value: object) -> str:
 
 
 def _id(value: object) -> str:
-    """Return an id as its first letters. The entire id can be copied and appears on hover."""
+    """Return the first characters of an id as HTML. The full id appears on hover and can be copied."""
     text = _or_missing(str)(value)
     style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
     style = f"{style};text-overflow:ellipsis;vertical-align:bottom;text-align:left"

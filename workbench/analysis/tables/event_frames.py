@@ -25,7 +25,7 @@ from workbench.service.interface.convert import converter, read_time
 from workbench.service.interface.events import EVENT_KINDS, Event
 
 DELIVERY = "delivery"
-"""Source of a time that is not in the event: its delivery, or its time in the sandbox."""
+"""Source of a time that is not in the event but is the time of its delivery, or its time in the sandbox."""
 
 ARRIVAL = "arrival"
 """Source of a time that is the arrival of a delivery by the clock of this machine."""

@@ -24,10 +24,10 @@ _CODE = re.compile(r"[(\[_ ]([A-Z]{3})[)\]]?$")
 
 @attrs.define(slots=False)
 class Ledger:
-    """The columns of a file that have names in the frame.
+    """Columns of a file that the caller named for the frame.
 
     Args:
-        named: Column of the file for each name of the frame; "-Betrag" means the negated column.
+        named: Column of the file for each column name of the frame; "-Betrag" means the negated column.
         cells: Cells by column.
         reader: Reader of the columns, which has the answers about the file.
     """

@@ -32,13 +32,13 @@ _ROWS = 100_000  # maximum number of rows on a sheet
 _RESERVED = frozenset(
     {"cover", "definitions", "history"}
 )  # names of a pack's other sheets, and "history", which Excel rejects
-_DISTINCT = frozenset({"transactions", "users"})  # counts of items, which can occur in several periods
+_DISTINCT = frozenset({"transactions", "users"})  # counts of distinct items; an item can occur in several periods
 _CHART_BARS = 12
 _EXACT_FLOATS = 10**13  # up to this, a number with two decimals is exact as a float
 _PAGE = 200  # maximum length of a readable printed line, in characters
 _SHORT = 40  # maximum number of rows that fit on a page with a chart
 _BALANCES = re.compile("^(opening|closing|outstanding)")
-"""Columns whose sum over rows is meaningless."""
+"""Pattern of columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
     "requested": "What merchants asked for, approved or declined",
     "local_amount": "What the merchant asked for, in the merchant's currency",
@@ -345,7 +345,7 @@ def _pairs(lines: list[tuple[str, str]]) -> Markup:
 def _html(sheet: _Sheet) -> Markup:
     """Return a sheet as an HTML table that the keyboard can scroll.
 
-    Bars are behind the amounts that a workbook would draw as a chart.
+    Bars are drawn behind the amounts that a workbook shows as a chart.
     """
     if not sheet.rows:
         return element("p", "No rows.")

@@ -139,7 +139,7 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
 
 
 def fiscal(period: object, known: object) -> Any:
-    """Return a period. A fiscal period without a last month takes the last month of the other fiscal period."""
+    """Return a period. A fiscal period without a last month takes the last month of the fiscal period `known`."""
     match, other = _PERIOD.fullmatch(str(period)), _PERIOD.fullmatch(str(known))
     if match and other and match["fiscal"] and other["end"] and not match["end"]:
         return f"{period}-{other['end']}"
@@ -147,7 +147,7 @@ def fiscal(period: object, known: object) -> Any:
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
-    """Return the start of the period before this one. Before a pair of first and last day, it has as many days."""
+    """Return the start of the previous period. For a pair of first and last day, it has the same number of days."""
     if isinstance(period, tuple | list):
         first, last = (pd.Timestamp(str(day)) for day in period)
         return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)
@@ -208,6 +208,6 @@ def label_of(first: Any, freq: Every) -> str:
 
 
 def running(firsts: "pd.Series[Any]", freq: Every, tz: str, until: datetime | None) -> "pd.Series[Any]":
-    """Return whether each period was incomplete at the time up to which the data are complete."""
+    """Return whether each period was incomplete at `until`, the time up to which the data are complete."""
     ends = {first: end_of(first, freq, tz) for first in firsts.unique()}
     return firsts.map({first: until is None or end > until for first, end in ends.items()}).astype("boolean")

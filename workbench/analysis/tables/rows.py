@@ -177,7 +177,7 @@ class MemoryMark(str):
 
 
 def displayed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame. IPython shows the frame's amounts and ids in a form for people."""
+    """Return the same frame. If IPython is loaded, register the readable display of its amounts and ids."""
     if "IPython" in sys.modules:
         from workbench.analysis.tables import display
 
@@ -258,7 +258,7 @@ def _is_amount(column: object) -> bool:
 
 
 def records_frame(layout: FrameLayout, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
-    """Return a frame of records, or of mappings with the same names. The columns are those of the record class."""
+    """Return a frame of records, or of mappings with the same names. The record class determines the columns."""
     revealed = layout.shown(reveal)
     return table_frame(layout, [arrow_table(layout, records, revealed)], revealed)
 
@@ -423,7 +423,7 @@ def _extra(layout: FrameLayout, rows: list[Row], extras: list[dict[str, Any]], r
     texts = []
     for row, members in zip(rows, extras, strict=True):
         for get, wire in getters:
-            extra = get(row)  # the page stays a mapping if no record could be read
+            extra = get(row)  # a mapping if the object could not be converted to a record
             for name, value in (extra if isinstance(extra, Mapping) else getattr(extra, "extra", None) or {}).items():
                 if value is not None:
                     members[f"{wire}{name}"] = value if reveal else masks.DOTS

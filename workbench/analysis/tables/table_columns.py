@@ -23,7 +23,7 @@ _FLAGS: Mapping[Any, bool | None] = {"True": True, "False": False, "true": True,
 _EXACT_DIGITS = 15
 """Number of digits that spreadsheets store."""
 _AGREED = Decimal("0.9")
-"""Share of values found in another table from which a reading is proposed."""
+"""Minimum share of values that must occur in the other table for a reading to be proposed."""
 _SWAPPED = " swapped"
 Cells = Sequence[Any]
 
@@ -81,8 +81,6 @@ class Columns:
                 self.problem(row, name, reason)
                 checked[row] = None
         return checked
-
-    # kinds of columns
 
     def series(self, name: str, cells: Cells) -> Any:
         """Return a column with the type that all of its cells have; otherwise as text."""

@@ -20,8 +20,8 @@ EXCEL_COLUMNS = 16_384
 EXCEL_CELL = 32_767
 EXCEL_DIGITS = 15
 PLACES = {str(places): f"#,##0.{'0' * places}".rstrip(".") for places in range(5)}
-"""Forms of numbers by their decimal places."""
-# rows that are measured for the width of a column, and the limits of the width
+"""Number formats by number of decimal places."""
+# number of rows measured to set the width of a column, and the limits of the width in characters
 _MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60
 _HEAD = {"num_format": "@", "bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
 _FORMATS: Mapping[str, dict[str, Any]] = {
@@ -154,7 +154,7 @@ def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
         if isinstance(column.dtype, pd.DatetimeTZDtype):
             local = [value and value.tz_convert(tz).to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
             return local, "time"
-        # times of day without a zone
+        # dates with a time of day but without a time zone
         if any(isinstance(value, datetime) and value.time() != time.min for value in present):
             return [value and value.isoformat(" ") for value in values], "text"
         return [value and date(value.year, value.month, value.day) for value in values], "day"

@@ -113,8 +113,8 @@ function linkOf(one) {
 }
 
 function places(one) {
-  if (!one.places.length) return "No notebook or drill was begun.";
-  return "Begun: " + one.places.map((each) => `${each.name} at ${clock(new Date(1000 * each.at))}`).join(", ") + ".";
+  const begun = Object.entries(one.places).map(([name, at]) => `${name} at ${clock(new Date(1000 * at))}`);
+  return begun.length ? `Begun: ${begun.join(", ")}.` : "No notebook or drill was begun.";
 }
 
 function clock(time) { return time.toTimeString().slice(0, 8); }

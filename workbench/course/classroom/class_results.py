@@ -59,9 +59,9 @@ def read_roster(source: str | Path) -> list[str]:
 
         rows = [[str(cell).strip() for cell in row] for row in read_table(Path(source), header=0).fillna("").to_numpy()]
         head = [cell.casefold() for cell in rows[0]] if rows else []
-        columns = [head.index(part) for part in _PARTS_OF_NAMES if part in head] or [0]
-        lines = rows[bool(_NAMES & {*head}) or columns != [0] :]
-        names = [name for line in lines if (name := " ".join(line[column] for column in columns).strip())]
+        columns = [head.index(part) for part in _PARTS_OF_NAMES if part in head]
+        lines = rows[bool(_NAMES & {*head} or columns) :]
+        names = [name for line in lines if (name := " ".join(line[column] for column in columns or [0]).strip())]
     _check_names(names)
     return names
 
@@ -141,7 +141,7 @@ class Results:
         """
         name = str(name).strip()
         _check_names([*(learner.name for learner in self.learners()), name])
-        return self.enroll([name])[-1]
+        return {learner.name: learner for learner in self.enroll([name])}[name]  # others may be added meanwhile
 
     def learners(self) -> list[Learner]:
         """Return the learners in the order of the roster."""
@@ -159,9 +159,9 @@ class Results:
 
     def add_note(self, learner: str, text: str) -> None:
         """Store a trainer's note for a learner."""
-        self.set(f"note\n{learner}\n{time.time_ns()}", {"text": text})
+        self.set(f"note\n{learner}\n{time.time_ns()}", text)
 
-    def notes(self, learner: str) -> list[dict[str, Any]]:
+    def notes(self, learner: str) -> list[str]:
         """Return the notes for a learner, oldest first."""
         return [*self.all(f"note\n{learner}\n").values()]
 

@@ -3,12 +3,10 @@
 import shutil
 import threading
 import time
-import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import attrs
@@ -36,7 +34,6 @@ MIN_FREE = 64 * 2**20  # minimum free bytes on the disk, below which the server 
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 """Actions for all sandboxes of a learner; other actions apply to the sandbox that the learner used last."""
-_FOR_CLASS = frozenset({"lock", "unlock", "pause", "resume", "enroll"})
 MAX_NOTE = 2_000
 _FILE = toml.load(Path(__file__).with_name("actions.toml"))
 EVENTS: Mapping[str, Sequence[Record]] = _FILE["event"]
@@ -60,8 +57,8 @@ class ClassState:
 
     Args:
         names: Names of learners, who are added to the learners in the folder.
-        folder: Folder for all state. A restarted server continues with this folder. The default is a temporary folder.
-            Task files in its folder `tasks` are added to the tasks of the course.
+        folder: Folder for all state. A restarted server continues with this folder. Task files in its folder `tasks`
+            are added to the tasks of the course.
 
     Attributes:
         say: Function that shows a message to the trainer in the server's terminal.
@@ -72,22 +69,17 @@ class ClassState:
     _local = True
     _minute_ends = 0.0
 
-    def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
-        if folder is None:
-            folder = Path(mkdtemp(prefix="workbench-class-"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+    def __init__(self, names: Sequence[str], folder: Path) -> None:
         self._folder = folder
-        own = [read_file(path) for path in sorted((folder / "tasks").glob("*.toml"))]
+        own = map(read_file, sorted((folder / "tasks").glob("*.toml")))
         self.tasks: Mapping[str, Task] = {**EXERCISES, **DRILLS, **{task.name: task for task in own}}
         self.results = Results(folder / "class.db")
         self.results.enroll(names)
         self.trainer_key: str = self.results.get("trainer_key")
         self.say: Callable[[str], object] = lambda text: None
         self._by_code: dict[str, LearnerSandboxes] = {}
-        self._by_name: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
         self._read_learners()
-        self._wrong_codes: Counter[str] = Counter()  # number in the current minute, by address
         self._paused = bool(self.results.get("paused", False))
 
     def close(self) -> None:
@@ -143,7 +135,7 @@ class ClassState:
     def wrong_codes(self) -> Counter[str]:
         """Return the counters of wrong codes in this minute, by address. Callers count in them."""
         if self._minute_ends < monotonic():
-            self._minute_ends, self._wrong_codes = monotonic() + 60, Counter()
+            self._minute_ends, self._wrong_codes = monotonic() + 60, Counter[str]()
         return self._wrong_codes
 
     # tasks
@@ -153,25 +145,11 @@ class ClassState:
         return Attempt(
             task=self.tasks[name],
             sandbox_in=partial(sandboxes.sandbox, place),
-            load=self.results.get,
-            save=self.results.set,
+            store=self.results,
             attempts=_attempts(sandboxes, place),
             results=f"result\n{sandboxes.learner.name}\n",
             active=sandboxes.active,
         )
-
-    def do(self, sandboxes: LearnerSandboxes, place: str, kind: str, name: str, values: Record) -> Facts:
-        """Perform a learner's action on a task, and return the answer to the learner.
-
-        Raises:
-            WorkbenchError: The action is not possible.
-        """
-        with sandboxes.busy:
-            reply = self._attempt(sandboxes, place, name).do(kind, values)
-            self.store_work(sandboxes)
-            if kind == "start" and self.tasks[name].traffic:
-                sandboxes.traffic[place] = name
-        return reply
 
     def play(self, sandboxes: LearnerSandboxes, place: str) -> None:
         """Make the purchases of live traffic that are due in a place."""
@@ -199,7 +177,7 @@ class ClassState:
         """
         if self.disk_full:
             raise UsageError(DISK_FULL, of="class")
-        if action in _FOR_CLASS:
+        if ACTIONS.get(action, {}).get("for_all"):
             return {"done": self._act_for_class(action, **arguments), "failed": {}}
         done: Facts = {}
         failed: Facts = {}
@@ -283,7 +261,7 @@ class ClassState:
         return {
             "learner": name,
             "seen": round(time.time() - sandboxes.used) if sandboxes.used else None,
-            "places": [{"name": place, "at": round(at)} for place, (_, at) in sandboxes.begun.items()],
+            "places": {place: round(at) for place, (_, at) in sandboxes.begun.items()},
             "done": sum(result.done and task not in DRILLS for task, result in results.items()),
             "stuck": [task for task, result in now.items() if _is_stuck(result)],
             "results": {task: attrs.asdict(result) for task, result in now.items()},
@@ -310,6 +288,6 @@ def _push(sandbox: Sandbox, event: str) -> None:
     with operator(sandbox) as client:
         for step in EVENTS[event]:
             try:
-                run(client, sandbox, names, step)
+                names |= run(client, sandbox, names, step)
             except LookupError as error:
                 raise UsageError(f"this sandbox no longer has a record for {error}", of="class") from None

@@ -48,10 +48,9 @@ def main() -> None:
     target = f"{sys.platform}-{platform.machine().lower()}-{sys.version_info[0]}.{sys.version_info[1]}"
     names = setup["targets"].get(target)
     if names is None:
-        available = ", ".join(setup["targets"])
         sys.exit(
-            f"✗ No packages for {target}. Available: {available}. Use one of these versions of Python, or ask the "
-            "trainer to add yours with `workbench course prepare`."
+            f"✗ No packages for {target}. Available: {', '.join(setup['targets'])}. Use one of these versions of "
+            "Python, or ask the trainer to add yours with `workbench course prepare`."
         )
     wheels = COURSE / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)
@@ -68,9 +67,9 @@ def main() -> None:
     programs = environment.absolute() / ("Scripts" if os.name == "nt" else "bin")
     python = programs / ("python.exe" if os.name == "nt" else "python")
     (pip,) = wheels.glob("pip-*.whl")  # pip runs from its wheel, because Python of Debian and Ubuntu has no pip
-    options = ["--isolated", "--no-index", "--disable-pip-version-check", "--quiet", "--find-links", str(wheels)]
-    wanted = ["pip", setup["requirement"]]
-    if subprocess.run([str(python), str(pip / "pip"), "install", *options, *wanted], check=False).returncode:
+    command = [str(python), str(pip / "pip"), "install", "--isolated", "--no-index", "--disable-pip-version-check"]
+    command += ["--quiet", "--find-links", str(wheels), "pip", setup["requirement"]]
+    if subprocess.run(command, check=False).returncode:
         sys.exit("✗ pip could not install the packages; its message is above.")
     with zipfile.ZipFile(io.BytesIO(read("notebooks.zip"))) as archive:
         # files that exist are not replaced

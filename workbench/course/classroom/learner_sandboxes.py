@@ -56,7 +56,7 @@ class LearnerSandboxes:
         current: The place that the learner used last.
         traffic: Drills with live traffic, by place.
         notes_shown: Number of notes that the learner has been shown.
-        busy: Lock that is held while one of the learner's tasks is read and stored.
+        busy: Lock that is held while one of the learner's tasks or places is read and stored.
         relay: Deliveries to receivers on the learner's machine.
         entries: Times of the learner's last entries.
     """
@@ -75,8 +75,6 @@ class LearnerSandboxes:
         self.learner = learner
         self._make = make
         self._folder = folder
-        self.begun: dict[str, tuple[int, float]]
-        self.active: float
         self.begun, self.active, self.used = work
         self.traffic: dict[str, str] = {}
         self.busy = threading.RLock()
@@ -115,9 +113,10 @@ class LearnerSandboxes:
 
     def begin(self, name: str) -> str:
         """Delete the sandboxes of a notebook or drill, and return the new place."""
-        number, _ = self.begun.get(name, (0, 0))
-        self.remove(f"{name}.{number}")
-        self.begun[name] = (number + 1, time.time())
+        with self.busy:
+            number, _ = self.begun.get(name, (0, 0))
+            self.remove(f"{name}.{number}")
+            self.begun[name] = (number + 1, time.time())
         return f"{name}.{number + 1}"
 
     async def handle(self, request: Request, place: str, environment: Environment) -> Response:

@@ -11,9 +11,8 @@ from pathlib import Path
 from string import Template
 from urllib.parse import urlsplit
 
-import attrs
-
 from workbench.base.system.messages import Response
+from workbench.course.classroom.class_results import Results
 from workbench.course.classroom.wheel_house import MANIFEST, SETUP, SYSTEMS, read_manifest
 from workbench.service.rendering import design
 from workbench.service.rendering.elements import Markup, html_page, joined
@@ -60,56 +59,38 @@ def style() -> str:
     return f"{design.variables('body', by_system=True)}{read('board.css')}"
 
 
-def inline_style() -> str:
-    """Return the style sheet as HTML, for pages without a server."""
-    return f"<style>{style()}</style>"
+def setup(folder: Path, results: Results, name: str, link: str) -> Response | None:
+    """Return the response for a path below /setup; None if the server has no such file.
 
-
-@attrs.frozen
-class SetupPage:
-    """Responses to requests below /setup.
-
-    Attributes:
+    Args:
         folder: Folder of the class.
-        url: URL of the class server.
-        certificate: Self-signed certificate of the server as PEM; empty for another certificate.
-        fingerprint: Digits of the certificate's SHA-256 fingerprint, as in the links.
+        results: Results file of the class, with the URL and the self-signed certificate of the last start.
+        name: Path of the file below /setup; empty for the page.
+        link: The learner's link, which the page shows.
     """
+    manifest, url = read_manifest(folder), results.get("url")
+    if not name:
+        fingerprint = results.get("fingerprint")
+        install = _install(manifest["targets"], url, fingerprint) if manifest else part("unprepared")
+        page = part("setup", install=install, link=link)
+        return response(html_page("Set up your laptop", page, head=STYLESHEET, class_="guide"))
+    if not manifest or name not in {"install.py", MANIFEST, *manifest["files"]}:
+        return None
+    if name == "install.py":
+        script = read(name).replace('SERVER = ""', f"SERVER = {f'{url}/{SETUP}'!r}", 1)
+        certificate = results.get("certificate")
+        return response(script.replace('CERTIFICATE = ""', f"CERTIFICATE = {certificate!r}", 1), ".py")
+    path = folder / SETUP / name
+    return Response(status=200, headers={"content-type": _TYPES[path.suffix]}, file=path)
 
-    folder: Path
-    url: str
-    certificate: str
-    fingerprint: str
 
-    def answer(self, name: str, link: str = "LINK") -> Response | None:
-        """Return the response for a path below /setup; None if the server has no such file.
-
-        Args:
-            name: Path of the file below /setup; empty for the page.
-            link: The learner's link, which the page shows.
-        """
-        manifest = read_manifest(self.folder)
-        if not name:
-            install = self._install(manifest["targets"]) if manifest else part("unprepared")
-            page = part("setup", install=install, link=link)
-            return response(html_page("Set up your laptop", page, head=STYLESHEET, class_="guide"))
-        if not manifest or name not in {"install.py", MANIFEST, *manifest["files"]}:
-            return None
-        if name == "install.py":
-            script = read(name).replace('SERVER = ""', f"SERVER = {f'{self.url}/{SETUP}'!r}", 1)
-            return response(script.replace('CERTIFICATE = ""', f"CERTIFICATE = {self.certificate!r}", 1), ".py")
-        path = self.folder / SETUP / name
-        return Response(status=200, headers={"content-type": _TYPES[path.suffix]}, file=path)
-
-    def _install(self, targets: Iterable[str]) -> Markup:
-        """Return how to install, with a command for each system. Its script has neither double quotes nor `$`."""
-        where = urlsplit(self.url)
-        of_script = {"host": where.hostname, "port": where.port, "digits": self.fingerprint, "url": self.url}
-        script = part("script_tls" if self.fingerprint else "script", **of_script)
-        lines = []
-        for system in SYSTEMS.values():
-            pythons = [target.rpartition("-")[2] for target in targets if target.startswith(system["target"])]
-            if pythons:
-                lines.append(part("line", **system, pythons=", ".join(pythons), script=script))
-        compare = part("compare") if self.fingerprint else ""
-        return part("install", compare=compare, lines=joined(lines))
+def _install(targets: Iterable[str], url: str, fingerprint: str) -> Markup:
+    """Return how to install, with a command for each system. Its script has neither double quotes nor `$`."""
+    where, name = urlsplit(url), "script_tls" if fingerprint else "script"
+    script = part(name, host=where.hostname, port=where.port, digits=fingerprint, url=url)
+    lines = []
+    for system in SYSTEMS.values():
+        pythons = [target.rpartition("-")[2] for target in targets if target.startswith(system["target"])]
+        if pythons:
+            lines.append(part("line", **system, pythons=", ".join(pythons), script=script))
+    return part("install", compare=part("compare") if fingerprint else "", lines=joined(lines))

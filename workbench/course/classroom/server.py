@@ -12,9 +12,11 @@
 
 import asyncio
 import hmac
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -38,7 +40,7 @@ from workbench.course.classroom.learner_sandboxes import (
     LearnerSandboxes,
     split,
 )
-from workbench.course.classroom.pages import STYLESHEET, SetupPage, read, response, style
+from workbench.course.classroom.pages import STYLESHEET, read, response, setup, style
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS
@@ -49,8 +51,10 @@ MAX_BODY = 2**18  # maximum bytes of a request body
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _BOARD = {"/board": ".html", "/board.js": ".js", "/board.css": ".css"}
+_CERTIFICATES = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n", re.DOTALL)
+"""Certificates in a PEM file, which may contain the private key, too."""
 _STORE_SECONDS = 20  # maximum seconds of a learner's work that a killed server loses
-_UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
+_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 """Errors raised for a body with unexpected content."""
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
@@ -60,11 +64,10 @@ class ClassServer(ClassState):
 
     Args:
         names: Names of learners, who are added to the learners in the folder.
-        folder: Folder for all state. A restarted server continues with this folder. The default is a temporary folder.
+        folder: Folder for all state. A restarted server continues with this folder.
     """
 
     _loop: asyncio.AbstractEventLoop | None = None
-    _setup_page: SetupPage | None = None
 
     @contextmanager
     def serve(
@@ -95,11 +98,10 @@ class ClassServer(ClassState):
         def begin(url: str) -> Handler:
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
-            fingerprint = pem = ""
-            if certfile is not None and (fingerprint := own_fingerprint(certfile)[:FINGERPRINT_DIGITS]):
-                pem = certfile.read_text(encoding="ascii")
+            fingerprint = own_fingerprint(certfile)[:FINGERPRINT_DIGITS] if certfile else ""
+            pem = certfile.read_text(encoding="ascii") if certfile and fingerprint else ""
             self.results.set("fingerprint", fingerprint)
-            self._setup_page = SetupPage(self._folder, url, pem, fingerprint)
+            self.results.set("certificate", "".join(_CERTIFICATES.findall(pem)))
             return self.handle
 
         with (
@@ -177,18 +179,18 @@ class ClassServer(ClassState):
         """Return a learner's status, or perform an entry."""
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
-            results = self.results.all(f"result\n{name}\n")
-            return _answer({"learner": name, "notes": self.results.notes(name), "results": results})
+            status = {"learner": name, "notes": self.results.notes(name)}
+            return _answer({**status, "results": self.results.all(f"result\n{name}\n")})
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(
                 429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute; try again in a minute"
             )
         sandboxes.entries.append(now)
-        return _performed(lambda content: self._enter(sandboxes, place, content), request)
+        return _performed(partial(self._enter, sandboxes, place), request)
 
     def _enter(self, sandboxes: LearnerSandboxes, place: str, content: Any) -> Facts:
         """Perform a learner's entry, and return the answer with the notes that the learner has not yet seen."""
-        name, kind, task = sandboxes.learner.name, str(content["kind"]), str(content["task"])
+        kind, task = str(content["kind"]), str(content["task"])
         if kind == "begin" and task in {each.place for each in self.tasks.values()}:
             begun = sandboxes.begin(task)
             self.store_work(sandboxes)
@@ -199,16 +201,19 @@ class ClassServer(ClassState):
         if lesson in self.locked:
             raise UsageError(f"the lesson {lesson} is locked by your trainer", of="class")
         values = {str(key): str(value) for key, value in content.get("values", {}).items()}
-        reply = self.do(sandboxes, place, kind, task, values)
-        notes = [note["text"] for note in self.results.notes(name)]
+        with sandboxes.busy:
+            reply = self._attempt(sandboxes, place, task).do(kind, values)
+            self.store_work(sandboxes)
+            if kind == "start" and self.tasks[task].traffic:
+                sandboxes.traffic[place] = task
+        notes = self.results.notes(sandboxes.learner.name)
         shown, sandboxes.notes_shown = sandboxes.notes_shown, len(notes)
         return {**reply, "notes": notes[shown:]}
 
     def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
             return refused(405, "Installation files accept only GET")
-        page = self._setup_page.answer(name, link) if self._setup_page else None
-        return page or refused(404, "Not Found")
+        return setup(self._folder, self.results, name, link) or refused(404, "Not Found")
 
     # the board
 

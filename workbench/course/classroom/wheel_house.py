@@ -96,8 +96,8 @@ def prepare(
         shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
         listed = [setup / NOTEBOOKS, *sorted(wheels.iterdir())]
         hashes = {file.relative_to(setup).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in listed}
-        content = {"requirement": requirement, "targets": targets, "files": hashes}
-        (setup / MANIFEST).write_bytes(json.dumps(content, indent=1).encode())
+        manifest = json.dumps({"requirement": requirement, "targets": targets, "files": hashes}, indent=1)
+        (setup / MANIFEST).write_text(manifest, encoding="ascii")
 
 
 def read_manifest(folder: Path) -> Facts:

@@ -71,7 +71,7 @@ class Form(Displayed):
             raise UsageError(f"{call.operation.name} has no arguments; call it directly", of="form")
         self._choices = choices  # by argument, its possible values with labels
         self.operation = call.operation
-        """The operation that it calls."""
+        """The operation that the form calls."""
         self.script = Script() if script is None else script
         self.draft = Draft(call.operation)
         self.answer: Any = None
@@ -240,7 +240,7 @@ class Form(Displayed):
             return
         view.state = "open"
         view.replace_button()
-        # the request may have been sent
+        # after any other error, the request may have been sent
         if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):
             self.draft.clear_secrets()
             view.inputs.sync()
@@ -257,7 +257,7 @@ class Form(Displayed):
         self.when_done(done(self.operation.name, answer))
 
     def _make_earlier_static(self) -> None:
-        """Replace the widgets of the oldest submitted form by static HTML, unless a form below is still open."""
+        """Make the oldest submitted form static HTML, unless a form opened from its answer is still open."""
         _submitted.append(weakref.ref(self))
         earlier = _submitted.popleft()() if len(_submitted) > MAX_LIVE else None
         if earlier is None or earlier.state == "closed":
@@ -293,7 +293,7 @@ class Form(Displayed):
 
     def _ipython_display_(self) -> None:
         if self.state == "closed":
-            print(repr(self))  # noqa: T201 - a cell that ends in it prints it
+            print(repr(self))  # noqa: T201 - the cell has no widget to show
         else:
             super()._ipython_display_()
 

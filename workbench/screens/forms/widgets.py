@@ -25,7 +25,7 @@ _LINES = {
     "problem": ("problem", "✗ ", ' role="alert"'), "advice": ("advice", "! ", ""), "ok": ("ok", "✓ ", ' role="status"'),
     "words": ("ok", "= ", ""), "quiet": ("quiet", "", ""),
 }  # fmt: skip
-"""Class, mark and role by kind of line."""
+"""CSS class, leading mark and ARIA role of each kind of line."""
 
 
 Later = Callable[[float, Callable[[], None]], Any]
@@ -33,7 +33,7 @@ Later = Callable[[float, Callable[[], None]], Any]
 
 
 def after(seconds: float, act: Callable[[], None]) -> Any:
-    """Schedule a call on the kernel's running loop, or in a thread."""
+    """Schedule a call on the running event loop of the kernel; without a loop, in a thread."""
     try:
         return asyncio.get_running_loop().call_later(seconds, act)
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Standalone HTML file. Its rows sort, filter and open without a kernel, server or network."""
+"""Write standalone HTML files, whose rows sort, filter and open without a kernel, server or network."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -186,7 +186,7 @@ if TYPE_CHECKING:
 
     Body = TypeVar("Body", bound=EventBody, default=EventBody, covariant=True)
     Kind = TypeVar("Kind", bound=str, default=str, covariant=True)
-else:  # at run time, the same class accepts any type parameters
+else:  # at run time, type parameters have no effect
 
     class Generic:
         """Base class of generic classes whose type parameters exist only for type checkers."""
@@ -264,9 +264,9 @@ _OF_SOME = {
     "spend.completionReason": ("completed",),
     "spend.postedAt": ("completed",),
 }
-"""Members of a transaction that only some actions have, with these actions."""
+"""Members of a transaction event that only some actions have, each with these actions."""
 _ALWAYS = frozenset({"spend.authorizationUpdateAmount", "spend.postedAt"})
-"""Members of a transaction that every event of their action has."""
+"""Members listed above that every event of their action has."""
 _USUAL: Mapping[str, Mapping[str, Any]] = {
     "updated": {
         "spend.status": "reversed",
