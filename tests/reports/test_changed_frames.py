@@ -1,7 +1,9 @@
 """Frames, lists and logs that a person changed: the same cent, a note on what is missing, or one clear error."""
 
 import json
+import re
 from collections.abc import Callable
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -188,3 +190,90 @@ def test_an_unfinished_last_line_is_counted(tmp_path: Path) -> None:
 
     assert "Left out, unfinished last line: 1." in spend.attrs["notes"]
     assert [(reject.line, reject.problem) for reject in read.rejects] == [(6, "unfinished last line")]
+
+
+LEDGERS: dict[str, tuple[Change, str]] = {
+    "a column twice": (lambda f: pd.concat([f, f[["net_cents"]]], axis=1), "two columns are named net_cents"),
+    "times as numbers": (lambda f: f.assign(at=f["at"].astype("int64")), "at must be a time or empty in each row"),
+    "a row without a currency": (
+        lambda f: f.assign(currency=[None, *f["currency"].iloc[1:]]),
+        "the ledger has rows without a currency",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEDGERS)
+def test_a_ledger_with_uncertain_rows_is_refused(case: str) -> None:
+    """No row is late, and no rest is left, because a column was read as something else."""
+    change, problem = LEDGERS[case]
+    with pytest.raises(UsageError, match=problem):
+        wb.history(deliveries()).reconcile(change(source("postings")))
+
+
+def test_two_rows_for_one_posting_match_in_a_period() -> None:
+    """A ledger of March splits a refund into two equal rows; its purchase was in February."""
+    rows = [*bought("t1", 5_000, 0, currency="kwd"), event("completed", "t1", -1_251, 60, authorized=0, currency="kwd")]
+    march = wb.history(rows).filter("2026-03")
+    refund = march.postings()
+    halves = pd.concat([refund.assign(net_cents=-625), refund.assign(net_cents=-626)])[
+        ["transaction_id", "net_cents", "currency", "at"]
+    ]
+    breaks = march.reconcile(halves)
+
+    assert len(refund) == 1
+    assert len(breaks) == 0
+    assert breaks.attrs["unexplained"] == {"kwd": 0}
+
+
+def test_days_of_a_calendar_are_times_of_a_ledger() -> None:
+    """Periods, dates and texts of days give the breaks that their times give."""
+    history, ledger = wb.history(deliveries()), source("postings")
+    naive = ledger["at"].dt.tz_localize(None)
+
+    for days in (naive.dt.to_period("D"), naive.dt.date, naive.dt.strftime("%Y-%m-%d")):
+        assert history.reconcile(ledger.assign(at=days)).empty
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda at: int(at.timestamp()), lambda at: int(at.timestamp() * 1_000), lambda at: at.timestamp(),
+        lambda at: at.replace(tzinfo=None), lambda at: at.isoformat(),
+    ],
+    ids=["seconds", "milliseconds", "fraction", "without a zone", "text"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["list", "log"])
+def test_the_time_of_a_delivery_in_any_notation(kind: str, write: Callable[[Any], Any], tmp_path: Path) -> None:
+    """A number is seconds or milliseconds since 1970, and a time without a zone is in UTC."""
+    expected = wb.history(deliveries()).spend(freq="month")
+    rows = [{"at": write(datetime.fromisoformat(row["at"])), "event": row["event"]} for row in deliveries()]
+    log = tmp_path / "log.ndjson"
+    log.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
+    months = wb.history(rows if kind == "list" else log).spend(freq="month")
+
+    pd.testing.assert_frame_equal(months, expected)
+
+
+def test_the_distance_of_another_clock_has_a_unit_that_fits() -> None:
+    """Deliveries that state only a day are half a day away, not zero days."""
+    rows = [{"at": row["at"][:10], "event": row["event"]} for row in deliveries()]
+    notes = wb.history(rows).spend().attrs["notes"]
+
+    assert any(re.search(r"another clock than the events \([0-9]+ hours apart\)", note) for note in notes)
+
+
+@pytest.mark.parametrize(
+    "start, kind",
+    [
+        (b"PK\x03\x04", "a ZIP archive or a spreadsheet"),
+        (b"BZh9", "packed with bzip2"),
+        (b"%PDF-1.7", "a PDF document"),
+    ],
+    ids=["zip", "bzip2", "pdf"],
+)
+def test_a_file_that_is_not_a_log_is_one_error(start: bytes, kind: str, tmp_path: Path) -> None:
+    """A spreadsheet of another format is named, instead of twenty of its lines."""
+    (tmp_path / "book.ods").write_bytes(start + b"\n\xff\xfe\n" * 30)
+
+    with pytest.raises(UsageError, match=rf"book\.ods is {kind}, not a log$"):
+        wb.history(tmp_path / "book.ods")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.tables.event_frames import ARRIVAL, DELIVERY
 from workbench.analysis.tables.rows import TEXT
+from workbench.service.rendering.text import counted
 
 POSTINGS = ("request", "decline", "hold", "increase", "release", "settlement", "refund")
 """Kinds of facts, in the order of a transaction."""
@@ -97,8 +98,8 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         if not pd.isna(lag) and not _LEAST_LAG <= lag <= _MOST_LAG:
             given = given.mask(rows)
             notes.append(
-                f"The times of {name} come from another clock than the events ({abs(lag).days:,} days apart) and "
-                "are not used."
+                f"The times of {name} come from another clock than the events ({_lag(abs(lag))} apart) and are "
+                "not used."
             )
     own = own.fillna(given.where(mask(clock == "event")))
     number = events[NUMBER].to_numpy()
@@ -119,6 +120,13 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         column[untimed] = values
         frame[name] = pd.Series(column, index=events.index).dt.tz_localize("UTC")
     return frame, notes
+
+
+def _lag(span: pd.Timedelta) -> str:
+    """Return a span of time in days, hours or minutes."""
+    units = {"days": pd.Timedelta(days=1), "hours": pd.Timedelta(hours=1), "minutes": pd.Timedelta(minutes=1)}
+    name = next((name for name, unit in units.items() if span >= 2 * unit), "minutes")
+    return counted(round(span / units[name]), name)
 
 
 def _actions(events: pd.DataFrame) -> tuple[Any, Any, Any]:

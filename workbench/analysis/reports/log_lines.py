@@ -37,6 +37,16 @@ _SAMPLE = 2_000
 _MEMORY = "150MB"
 _CACHED = 500_000
 _DELIVERED = "delivered"
+_NOT_LOGS = {
+    b"PK\x03\x04": "a ZIP archive or a spreadsheet",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet or document of an old format",
+    b"PAR1": "a Parquet file",
+    b"%PDF": "a PDF document",
+    b"BZh": "packed with bzip2",
+    b"\xfd7zXZ": "packed with xz",
+    b"\x28\xb5\x2f\xfd": "packed with zstd",
+}
+"""First bytes of files that are not logs."""
 Kinds = frozenset[str] | None  # None stands for all kinds, including unknown ones
 
 
@@ -107,6 +117,8 @@ def log_blocks(path: Path) -> Iterator[Block]:
     with path.open("rb") as raw:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
         file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        if kind := next((name for magic, name in _NOT_LOGS.items() if raw.peek(8).startswith(magic)), ""):
+            raise UsageError(f"{path.name} is {kind}, not a log", of="events.read_log")
         first, before = 1, 0
         try:
             while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE + 1)):

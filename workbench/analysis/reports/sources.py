@@ -212,9 +212,7 @@ def _refunded(sandbox: Any) -> dict[str, str]:
 
 
 def _of_frame(frame: pd.DataFrame) -> Reading:
-    if not frame.columns.is_unique:
-        name = visible(str(frame.columns[frame.columns.duplicated()][0]), 40)
-        raise UsageError(f"two columns are named {name}: rename or drop one of them", of="history")
+    check_columns(frame, "history")
     about: Any = frame.attrs
     notes = [] if "kind" in about else [UNKNOWN]
     more: dict[str, Any] = {"complete": about.get("complete")}
@@ -260,6 +258,17 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         "the frame has no events, postings or transactions (expected the columns body.id, posting or authorized_cents)",
         of="history",
     )
+
+
+def check_columns(frame: pd.DataFrame, of: str) -> None:
+    """Check that no two columns have the same name.
+
+    Raises:
+        UsageError: Two columns have the same name.
+    """
+    if not frame.columns.is_unique:
+        name = visible(str(frame.columns[frame.columns.duplicated()][0]), 40)
+        raise UsageError(f"two columns are named {name}: rename or drop one of them", of=of)
 
 
 def _words(values: "pd.Series[Any]", known: Collection[str]) -> "pd.Series[Any]":

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -104,6 +105,10 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
 
 def time_of(at: object) -> datetime | None:
     """Parse the time stated for an event; None if the value is not a time."""
+    if isinstance(at, int | float | Decimal):
+        at = str(int(at))
+    elif isinstance(at, datetime) and at.tzinfo is None:
+        at = at.isoformat()
     read = read_time(at)[0] if isinstance(at, str) else at
     return read if isinstance(read, datetime) and read.tzinfo else None
 
