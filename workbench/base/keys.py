@@ -71,8 +71,7 @@ class Key:
         return self._fetch is not None and monotonic() - self._fetched > MAX_AGE
 
     def renew(self, version: int) -> bool:
-        """Fetch the key again, once for all threads that ask meanwhile, and return whether the key differs from a
-        version.
+        """Fetch the key again, once for all waiting threads, and return whether its version now differs from `version`.
 
         On failure the old key remains, and a warning is logged.
         """

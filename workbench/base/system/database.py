@@ -36,7 +36,7 @@ _CHECKED_WHOLE = 64 * 2**20  # maximum bytes of a file that is checked completel
 
 _SETTINGS = {
     "trusted_schema": "OFF", "secure_delete": "ON", "foreign_keys": "ON",
-    "recursive_triggers": "ON",  # with this, REPLACE also deletes the checksum of the replaced row
+    "recursive_triggers": "ON",  # so that REPLACE also deletes the checksum of the replaced row
     "wal_autocheckpoint": "4000",  # in pages; each checkpoint waits for the disk twice
 }  # fmt: skip
 

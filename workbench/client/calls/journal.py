@@ -421,7 +421,7 @@ class Journal:
         return iter(self._recorder.entries())
 
     def __bool__(self) -> bool:
-        return True  # without this, an empty journal would be falsy
+        return True  # otherwise an empty journal would be falsy
 
     def __len__(self) -> int:
         return len(self._recorder.rows("calls", "number"))

@@ -213,7 +213,7 @@ class EventStore:
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     def keep_unreadable(self, raw: bytes, reason: str, arrived: datetime) -> Receipt:
-        """Store a signed delivery that could not be read, once."""
+        """Store a signed delivery that could not be read. Deliveries of the same bytes are stored once."""
         digest = hashlib.sha256(raw).hexdigest()
         with self.file.write() as db:
             known = db.execute("UPDATE unreadable SET times = times + 1 WHERE id = ?", (digest,)).rowcount > 0
