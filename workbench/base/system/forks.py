@@ -1,7 +1,7 @@
-"""The lock under which a forked process replaces what it inherited.
+"""The lock for short changes of shared state, and for the replacement of what a forked process inherited.
 
 A fork copies only the thread that forks. The lock is therefore taken before each fork and released in both processes,
-so that no other thread holds it in the copy.
+so that no other thread holds it in the copy, and no change is half made there.
 """
 
 import os
