@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from workbench.base.system.seconds import monotonic
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
-LONGEST_WAIT = 60.0  # a longer Retry-After is reported, and the client does not wait
+LONGEST_WAIT = 60.0  # seconds; a longer Retry-After raises an error, and the client does not wait
 BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1
 
 
@@ -46,14 +46,13 @@ class Clock:
 
 
 def delay(tries: int, fraction: float) -> float:
-    """Return the delay in seconds after a number of attempts: 0.5 s doubling to 8 s, with full jitter."""
+    """Return the delay in seconds after a number of attempts: up to 0.5 s, doubling to 8 s, with full jitter."""
     longest: float = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
     return longest * fraction
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Parse a Retry-After header, in seconds or as a date relative to `Date`. A missing, unreadable or zero header
-    gives None.
+    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing, unreadable or zero.
 
     assumed: rate_limits
     """
@@ -125,7 +124,7 @@ class Pace:
             return 0.0
         with self._lock:
             gap = self._gaps[effect]
-            # All calls allowed in one second may leave at once. Later calls are spaced.
+            # The calls allowed in one second may be sent at once. Later calls are spaced evenly.
             due = max(self.not_before, self._next[effect] - (1.0 - gap if gap < 1.0 else 0.0), now)
             if due - now <= longest:
                 self._next[effect] = max(self._next[effect], now) + gap

@@ -57,7 +57,7 @@ class OneAtATime:
                     return None
                 self._holder = mine
             return work()
-        finally:  # no function is called in between, so no interrupt can occur here
+        finally:  # no interrupt can occur here, since no function is called
             if self._holder is mine:
                 self._holder = None
 
@@ -77,7 +77,7 @@ class Handler:
     looked_until: int = 0  # number of the event up to which all events were handled
 
     def beside_loop(self, run: Callable[[], T]) -> T:
-        """Call a function that needs the handler's event loop, in a separate thread if a loop runs in this one."""
+        """Call a function that needs the handler's event loop, in a separate thread if this thread runs a loop."""
         if not (self.is_async and _in_event_loop()):
             return run()
         from concurrent.futures import ThreadPoolExecutor
@@ -111,7 +111,7 @@ def _in_event_loop() -> bool:
 
 @attrs.frozen(kw_only=True)
 class Failure:
-    """A failed run of a handler, or a handler that waits for the store."""
+    """A failed run of a handler, or a handler that cannot use the store and waits."""
 
     handler: str
     event_id: str | None  # None if the handler could not use the store, and will retry
@@ -265,9 +265,7 @@ class Handlers:
         return None if due is None else due - self._clock()
 
     def _run_handler(self, handler: Handler) -> int:
-        """Run a handler on its due events, and check again afterwards: an event may arrive just before the lock is
-        released.
-        """
+        """Run a handler on its due events, then check again: an event may arrive just before the lock is released."""
         done = 0
         while (ran := handler.turn.run(lambda: self._run_leased(handler))) is not None:
             done += ran
@@ -290,15 +288,13 @@ class Handlers:
         return sum(self._handle(handler, *row) for row in iter(lambda: self._next(handler), None))
 
     def _next(self, handler: Handler) -> tuple[int, int] | None:
-        """Return the number and the tries of a handler's next due event: an event to retry, or the first unhandled
-        event.
-        """
+        """Return number and tries of a handler's next due event: an event to retry, or the first unhandled event."""
         free = _FREE if handler.ordered else "1"
         undamaged = self._store.file.undamaged("events")
         now, pauses = self._clock(), json.dumps([pause * (1 + JITTER) for pause in handler.retry_after])
         again = self._store.file.run(
             "SELECT sequence, tries FROM effects AS run JOIN events USING(sequence)"
-            # If a wait is longer than its pause, the clock was set back after the wait was recorded.
+            # If the time until a retry exceeds its interval, the clock was set back, and the retry is due now.
             " WHERE handler = ? AND run.state = 'waiting'"
             " AND NOT (due > ? AND due <= ? + coalesce(json_extract(?, '$[' || (tries - 1) || ']'), 0))"
             f" AND {free} AND {undamaged} ORDER BY sequence LIMIT 1",

@@ -108,7 +108,7 @@ class UnreadableDelivery:
 class Receipt:
     """The result of an accepted delivery."""
 
-    # event of this delivery, or None if it is unreadable; `inbox.stored(…)` returns the stored one
+    # event of this delivery, or None if it is unreadable; `inbox.stored(…)` returns the stored event
     event: AnyEvent | None
     verified: bool  # whether a key of the inbox verified the signature
     duplicate: bool  # whether the id was already stored
@@ -259,7 +259,7 @@ class EventStore:
 
     @staticmethod
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
-        """Return the id of an earlier event with the same state: the previous one, or one with the same time.
+        """Return the id of an earlier event with the same state: the previous event, or an event with the same time.
 
         assumed: event_repeats. The envelope id may differ between retries, so a repeat is also recognized by resource,
         action and state. A state may recur, so an older event counts only if its time is the same.
