@@ -151,6 +151,31 @@ def test_threads_ask_once() -> None:
     assert vault.asked == 2
 
 
+def test_threads_ask_once_for_a_key_that_stays_the_same() -> None:
+    """Threads that ask while the key is fetched wait for it, also if the service or the vault still has the old key."""
+    waiting: list[threading.Thread] = []
+
+    def ask() -> None:
+        key.renew(0)
+
+    def vault() -> str:
+        asked.append(1)
+        if len(asked) == 2:
+            waiting.extend(threading.Thread(target=ask) for _ in range(4))
+            for thread in waiting:
+                thread.start()
+                thread.join(0.1)  # it waits for this function
+        return KEY
+
+    asked: list[int] = []
+    key = Key.of(vault)
+    ask()
+    for thread in waiting:
+        thread.join(20)
+
+    assert len(asked) == 2
+
+
 def test_a_function_with_a_sandbox_that_is_served_here() -> None:
     """An embedded sandbox accepts the key that the function returns after a 401."""
     sandbox = wb.Sandbox()

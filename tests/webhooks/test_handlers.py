@@ -4,6 +4,7 @@ import asyncio
 import functools
 import itertools
 import logging
+import os
 import random
 import sqlite3
 import subprocess
@@ -667,3 +668,54 @@ def test_a_block_ends_when_its_handlers_have_ended() -> None:
             assert begun.wait(10)
         begun.clear()
         assert seen[-1:] == [last]
+
+
+@pytest.mark.slow
+def test_a_block_that_begins_while_another_ends_has_all_its_handlers() -> None:
+    """While a block waits for one of its handlers, another block begins, and starts the handlers that have ended."""
+    inbox, seen, release, begun = Inbox(accept_unsigned=True), [], threading.Event(), threading.Event()
+    inbox.on("*", name="quick")(lambda event: seen.append(event.id))
+    inbox.on("*", name="slow")(lambda event: (begun.set(), release.wait(30)))
+
+    def first_block() -> None:
+        with inbox.running():
+            put(inbox)
+            assert begun.wait(10)
+
+    ending = threading.Thread(target=first_block)
+    ending.start()
+    wait_until(lambda: begun.is_set() and "inbox-quick" not in {thread.name for thread in threading.enumerate()})
+    with inbox.running():
+        last = put(inbox)
+        wait_until(lambda: last in seen)
+        release.set()
+    ending.join(20)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_runs_handlers_that_were_running_at_the_fork() -> None:
+    """A handler that runs in another thread at the fork runs there only, so the new process is free to run it."""
+    inbox, seen, release, begun = Inbox(accept_unsigned=True), [], threading.Event(), threading.Event()
+
+    @inbox.on("*")
+    def slowly(event: Event) -> None:
+        seen.append(event.id)
+        if len(seen) == 1:
+            begun.set()
+            release.wait(30)
+
+    thread = threading.Thread(target=put, args=(inbox,))
+    thread.start()
+    assert begun.wait(10)
+    process = os.fork()
+    if not process:
+        try:
+            put(inbox)
+        finally:
+            os._exit(len(seen))
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    release.set()
+    thread.join(20)
+
+    assert status == 3  # the event of the other thread, again, and the new event

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import threading
 
 import pytest
 from hypothesis import given
@@ -37,6 +38,33 @@ def test_both_keys_during_rotation() -> None:
     headers = {"Signature": sign(sample.body, OLD), "Secondary-Signature": sign(sample.body, NEW)}
 
     assert all(Inbox(keys=[key]).receive(headers, sample.body).verified for key in (OLD, NEW))
+
+
+def test_deliveries_wait_while_a_rotated_key_is_fetched() -> None:
+    """Deliveries that are signed with a new key are accepted while the first of them makes the inbox fetch it."""
+    samples = [sample_event(kind, NEW) for kind in ("user.updated", "card.updated")]
+    statuses: list[int] = []
+
+    def deliver(number: int) -> None:
+        statuses.append(inbox.respond(samples[number].headers, samples[number].body))
+
+    second = threading.Thread(target=deliver, args=(1,))
+
+    def vault() -> str:
+        asked.append(1)
+        if len(asked) == 1:
+            return OLD
+        second.start()
+        second.join(0.3)  # it waits for this function
+        return NEW
+
+    asked: list[int] = []
+    inbox = Inbox(keys=vault)
+    deliver(0)
+    second.join(20)
+
+    assert statuses == [204, 204]
+    assert len(asked) == 2
 
 
 RIGHT = sign(b"{}", OLD)

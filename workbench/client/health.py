@@ -89,9 +89,7 @@ class Health:
 
 @attrs.frozen
 class _Sign:
-    """One occurrence of a trouble. Occurrences with the same cause form one trouble, with the wording of the last
-    occurrence.
-    """
+    """One occurrence of a trouble. Occurrences with the same cause form one trouble, worded as the last occurrence."""
 
     what: str
     id: str | None = None
@@ -240,7 +238,7 @@ def _failed_requests(session: Examined) -> Iterator[_Sign]:
 
 
 def _failed(operation: str | None, status: int, message: str, fault: str | None = None) -> _Sign:
-    """Return a failed request. Ids and numbers in the message do not distinguish causes."""
+    """Return a failed request as a sign. Messages that differ only in ids and numbers have the same cause."""
     member = _member(operation, message)
     rule = _rule(operation, status, message, member)
     reason = f", {rule}" if rule else ""
@@ -267,9 +265,7 @@ def _member(operation: str | None, message: str) -> str | None:
 
 
 def _rule(operation: str | None, status: int, message: str, member: str | None) -> str | None:
-    """Return the documented reason for a status and message. If the message names a member, prefer a validation
-    failure.
-    """
+    """Return the documented reason for a status and message, preferably a validation failure if a member is named."""
     general = {"{problems}": 1, "{reason}": 2} if member else {"{reason}": 1, "{problems}": 2}
     failures = OPERATIONS[operation].failures if operation else ()
     for failure in sorted(failures, key=lambda failure: general.get(failure.message, 0)):

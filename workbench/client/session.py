@@ -44,8 +44,7 @@ declare(
 P = ParamSpec("P")
 R = TypeVar("R")
 _LATEST: list["weakref.ref[Session]"] = []
-"""The most recently opened session, for `latest()`; a weak reference, so that it can be garbage-collected.
-"""
+"""The most recently opened session, for `latest()`, as a weak reference, so that it can be garbage-collected."""
 
 
 class _Unset:
@@ -221,9 +220,7 @@ class _SandboxEvents:
         self._first = ""
 
     def mark(self) -> str:
-        """Return the sandbox's world and the number of its last event. A served sandbox is asked only before the first
-        call.
-        """
+        """Return the sandbox's world id and last event number. A served sandbox is asked only before the first call."""
         sandbox = self._session._sandbox
         if self._is_embedded:
             return str(internals(sandbox).mark())
@@ -231,7 +228,7 @@ class _SandboxEvents:
         return self._first
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
-        """Return the events after the earliest mark, and the world if they are complete, as for an embedded sandbox."""
+        """Return the events after the earliest mark, and the world id if they are complete (an embedded sandbox)."""
         from workbench.service.interface.events import Event
 
         sandbox = self._session.sandbox
@@ -520,9 +517,7 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
 
 
 def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
-    """Return a session for each tenant of a session's sandbox, the session's tenant first; for a service only the
-    session.
-    """
+    """Return a session per tenant of a session's sandbox, its own tenant first; for a service, only the session."""
     sandbox = sandbox_of(api)
     if sandbox is None or not isinstance(api, Session):
         return {api.host: api}

@@ -1,1 +1,1 @@
-"""Many calls: bulk runs and sequences."""
+"""Make many calls: bulk runs and sequences."""

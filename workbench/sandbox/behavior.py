@@ -26,7 +26,7 @@ _MAX_UNKNOWN = 20  # maximum number of unknown names to report
 
 
 def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[str, Any]]:
-    """Return the name of the base behavior (None if not given) and the settings that override it.
+    """Return the name of the base behavior (None if omitted) and the settings that override it.
 
     Raises:
         UsageError: The value is neither a behavior nor a file, or a setting is unknown. The message lists all problems.

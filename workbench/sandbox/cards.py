@@ -28,7 +28,7 @@ from workbench.service.interface.transitions import CARD, DISPUTE, TRANSACTION, 
 from workbench.service.interface.vocabulary import DeclineReason
 
 _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
-"""Members of a transaction that change and appear in its events."""
+"""Members of a transaction that can change and that appear in its events."""
 
 
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
@@ -153,7 +153,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         shown: dict[str, Any] = {"refund": amount}
         if context.settings["refund_event_id"] == "own":  # assumed: refund_event_id
             shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.ms}
-        # Recorded refunds have both events. assumed: refund_event_created
+        # Refunds recorded from the service have both events. assumed: refund_event_created
         created = ("transaction.created",) if context.settings["refund_event_created"] else ()
         _emit(context, transaction, *created, step.emits, **shown)
     return _completed(context, transaction, "REFUND")

@@ -1,6 +1,4 @@
-"""Withdrawals: the service's signatures with seeded keys, the admins' teaching wallets (EVM), and executed
-transactions.
-"""
+"""Withdrawals: signatures of the service with seeded keys, teaching wallets of admins (EVM), and execution."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -28,9 +26,7 @@ declare(
 
 
 class TeachingWallet:
-    """Teaching wallet of a contract admin. The wallet's key is derived from the seed and never belongs to a real
-    wallet.
-    """
+    """Teaching wallet of a contract admin. Its key is derived from the seed and never belongs to a real wallet."""
 
     note = "A teaching wallet of the sandbox. Its key is derived from the seed and never belongs to a real wallet."
 
@@ -106,7 +102,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     changed = {**token, "balance": _whole_tokens(left)}
     tokens = [changed if listed is token else listed for listed in contract["tokens"]]
     contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)
-    # the nonce has increased, so all earlier signatures are invalid
+    # execution increases the nonce, which invalidates all earlier signatures
     environment.store.fill(f"signature/{contract['id']}", {})
     for scope in (contract["tenant"], contract["id"]):
         if environment.store.get("active_signature", scope) is not None:
@@ -151,15 +147,13 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether a signature is unused. On Stellar no nonce shows whether a signature was used."""
+    """Return whether the service's signature is still stored, and so unused. Stellar has no nonce to show this."""
     asked = environment.store.all(f"signature/{contract['id']}")
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
 
 def _salt(seeds: Seeds, asked: Mapping[str, Any]) -> bytes:
-    """Return the salt of a withdrawal. The salt is derived from a stored number on each use, so no file contains the
-    salt.
-    """
+    """Derive the salt of a withdrawal from a stored number, so that no file contains the salt."""
     return seeds.octets(f"salt:{asked['salt_number']}")
 
 
@@ -168,7 +162,7 @@ def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> N
     now = contract["nonce"]
     if signed(now):
         return
-    for nonce in range(now - 1, max(-1, now - 21), -1):  # the nonces that were used last
+    for nonce in range(now - 1, max(-1, now - 21), -1):  # the most recently used nonces
         if signed(nonce):
             raise usage_error(
                 f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign "
@@ -273,12 +267,12 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
 
 
 def _scope(context: RequestContext, contract: Record) -> str:
-    """Return the key under which at most one signature is active."""
+    """Return the id of the tenant or contract that can have only one active signature."""
     return str(context.tenant["id"] if context.settings["withdrawal_scope"] == "tenant" else contract["id"])
 
 
 def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record, Record, str]:
-    """Return the oldest contract that matches the request, and its admin. assumed: withdrawal_contract_choice"""
+    """Return the first matching contract with its token and the admin. assumed: withdrawal_contract_choice"""
     fitting = [
         (contract, token)
         for contract in of_tenant(context)

@@ -56,7 +56,7 @@ def moment_of(at: int) -> datetime:
 
 
 class SandboxClock:
-    """Clock of a sandbox. A fixed clock moves only by controls, and a running clock follows the wall clock."""
+    """Clock of a sandbox. Only controls move a fixed clock; a running clock follows the wall clock."""
 
     def __init__(self, store: Store, move: Callable[[int], None]) -> None:
         self._store = store
@@ -234,7 +234,7 @@ class RequestContext:
         self.store.put("event", str(sequence), {**kept, **of})
 
     def schedule(self, seconds: float, action: str, key: str) -> None:
-        """Schedule an action on a record after some seconds, and replace an earlier schedule of this action."""
+        """Schedule an action on a record in some seconds. An earlier schedule of the same action is replaced."""
         name, at = f"{action}:{key}", self.clock.ms + int(seconds * 1000)
         self.cancel(name)
         self.store.put("scheduled", name, at)
@@ -261,7 +261,7 @@ class RequestContext:
         return record
 
     def error(self, of: Failure | str, assumed: str | None = None, **message: object) -> ApiError:
-        """Return the documented error of a failure, or an error with a chosen message.
+        """Return the documented error for a failure or for the message of a failure.
 
         Args:
             assumed: Id of the assumption that the error relies on. Its setting determines the status.
@@ -282,7 +282,7 @@ class RequestContext:
         )
 
     def _status(self, status: int, assumed: str) -> int:
-        """Return the status of a refusal, which the assumption's setting overrides if it applies to this refusal."""
+        """Return the status of a refusal. The assumption's setting overrides it if the setting is for this refusal."""
         chosen = self.settings.get(assumed)
         usual = BEHAVIORS[assumed].documented if assumed in BEHAVIORS else None
         is_for_another = isinstance(usual, str) and usual.isdigit() and int(usual) != status

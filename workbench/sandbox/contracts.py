@@ -28,7 +28,7 @@ _SECOND_TOKEN = {
     901: ("SOL", "142.35", "40"),
     1501: ("XLM", "0.24", "30"),
 }
-"""Symbol, exchange rate and advance rate of the contracts' second token, by chain."""
+"""Symbol, exchange rate and advance rate of a contract's second token, by chain."""
 WALLETS = {
     "wallet_address": Family.EVM,
     "solana_address": Family.SOLANA,
@@ -83,8 +83,7 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
 
 
 def become_owner(context: RequestContext, user: Record, request: object) -> None:
-    """Create a contract for each wallet of a user if the provider manages the tenant's contracts. The wallet becomes
-    the owner.
+    """Create a contract, owned by the wallet, for each wallet of a user, if the provider manages contracts.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """
@@ -122,10 +121,10 @@ def add_contract(
     admin: str | None = None,
     onramp: bool = False,
 ) -> Record:
-    """Create a contract of a tenant, and add it to the collateral of a user.
+    """Create a contract of a tenant, and add it to a user's collateral.
 
     The contract's admins are teaching wallets, and the first becomes the user's wallet. If the user already has a
-    wallet, that wallet is an admin. If the version allows several admins, the second is a wallet of the provider.
+    wallet, that wallet is an admin. If the version allows several admins, the second wallet belongs to the provider.
     """
     family = family_of(chain_id)
     admins = [] if admin is None else [admin]
@@ -206,6 +205,7 @@ def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, depending on the tenant's kind of team.
+
     assumed: account_other_variant, account_words, routing_number_format
     """
     bank, currencies = plain(request.external_fiat_account), context.settings["account_currency"]
@@ -235,7 +235,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
 
 
 def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:
-    """Return a person's account at a fictitious bank as values by attribute name."""
+    """Return a person's account at a fictitious bank, as a mapping of attribute names to values."""
     return {
         "beneficiary_type": "individual",
         "beneficiary_first_name": first_name,
@@ -287,7 +287,7 @@ def delete_payment_account(context: RequestContext, request: DeletePaymentAccoun
 
 
 def list_payment_routes(context: RequestContext, request: object) -> list[Any] | dict[str, Any]:
-    """Return an empty list. The sandbox simulates only the operation, without routes. assumed: payment_routes"""
+    """Return an empty list. The sandbox answers the operation but simulates no routes. assumed: payment_routes"""
     return [] if context.settings["payment_routes"] == "list" else {"paymentRoutes": []}
 
 
@@ -300,8 +300,9 @@ def list_automations(context: RequestContext, request: object) -> list[Any] | di
 def receive_deposit(
     context: RequestContext, route: Record, amount: Decimal, rail: str, memo: dict[str, str]
 ) -> DepositReceived:
-    """Receive a deposit on a payment route. A micro deposit sends an event and is not processed. Source: Events.
-    assumed: deposits
+    """Receive a deposit on a payment route. A micro deposit sends an event and is not processed.
+
+    Source: Events. assumed: deposits
     """
     small = amount < MINIMUM_DEPOSIT
     # "Only routes with a fiat deposit address receive these events"

@@ -262,9 +262,7 @@ class Envelope(MaskedDict):
         super().__init__({**raw, "body": MaskedDict(raw.get("body") or {})})
 
     def shown(self) -> dict[str, Any]:
-        """Return the envelope with the private values of its body masked. The body of an unknown kind is masked
-        entirely.
-        """
+        """Return the envelope with masked private values. The body of an unknown kind is masked entirely."""
         kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
         return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
 

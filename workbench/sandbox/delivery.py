@@ -63,7 +63,7 @@ class WebhookDispatcher:
         self._store = environment.store
         self._faults = faults
         self._news = threading.Condition()
-        self._notices = 0  # number of notifications that were sent
+        self._notices = 0  # number of notifications so far
         self._threads: dict[str, threading.Thread] = {}
         self._idle: dict[str, int] = {}  # by endpoint, the number of the notification after which no delivery was due
         self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was inspected
@@ -94,30 +94,34 @@ class WebhookDispatcher:
 
     def notify(self) -> None:
         """Wake the threads, because a delivery may be due."""
-        if not self.active:
+        endpoints = self._endpoints()
+        if not endpoints:
             return
+        self._keep_time()
         with self._news:
             self._notices += 1
-            for endpoint, _ in self._store.items("endpoint"):
+            for endpoint in endpoints:
                 if endpoint not in self._threads and not self._closed.is_set():
                     thread = threading.Thread(
                         target=self._work, args=(endpoint,), name="workbench-webhooks", daemon=True
                     )
                     self._threads[endpoint] = thread
                     thread.start()
-                    self._keep_time()
             self._news.notify_all()
 
     def flush(self, timeout: float) -> bool:
         """Wait until no delivery is due or the timeout expires, and return whether no delivery is due."""
-        if not self.active:
-            return True
+        endpoints = self._endpoints()
         self.notify()
         with self._news:
             notice = self._notices
             return self._news.wait_for(
-                lambda: all(self._idle.get(key, -1) >= notice for key, _ in self._store.items("endpoint")), timeout
+                lambda: all(self._idle.get(key, -1) >= notice for key in endpoints if key in self._threads), timeout
             )
+
+    def _endpoints(self) -> list[str]:
+        """Return the ids of the endpoints. Call this without `_news`, which a thread in a transaction may wait for."""
+        return [endpoint for endpoint, _ in self._store.items("endpoint")]
 
     def close(self) -> None:
         """End the threads."""
@@ -127,7 +131,7 @@ class WebhookDispatcher:
             threads = tuple(self._threads.values())  # copied, since a thread removes itself when it ends
         deadline = monotonic() + _CLOSING
         for thread in threads:
-            thread.join(max(deadline - monotonic(), 0))  # after a restart, a delivery that still waits is sent again
+            thread.join(max(deadline - monotonic(), 0))  # a restart repeats a delivery that is still in flight
 
     def _work(self, endpoint: str) -> None:
         while not self._closed.is_set():
@@ -136,16 +140,17 @@ class WebhookDispatcher:
             try:
                 while not self._closed.is_set() and self._store.lease("deliveries") and self._step(endpoint):
                     pass
+                removed = self._store.get("endpoint", endpoint) is None
             except Exception:  # noqa: BLE001 - the file may be busy: the next round tries again
                 self._closed.wait(_BUSY_INTERVAL)
                 continue
             with self._news:
-                if self._store.get("endpoint", endpoint) is None:
+                # wake `flush`, which may be waiting; the other threads keep waiting for the next notification
+                self._news.notify_all()
+                if removed:
                     del self._threads[endpoint]
                     return
                 self._idle[endpoint] = notice
-                # wakes `flush`, which may wait for this; other threads continue to wait for notifications
-                self._news.notify_all()
                 while self._notices == notice and not self._closed.is_set():
                     self._news.wait()
 
@@ -184,7 +189,7 @@ class WebhookDispatcher:
         fresh = self._fresh(row)
         if fresh is not None:
             candidates.append(fresh)
-        if not candidates:  # no later delivery occurred before the clock moved, so held deliveries are sent
+        if not candidates:  # no later delivery came before the clock moved, so a held delivery is sent now
             held = next(self._store.all(f"held/{row['id']}"), None)
             candidates = [
                 delivery
@@ -195,14 +200,14 @@ class WebhookDispatcher:
             return None
         delivery = min(candidates, key=lambda delivery: (delivery["due"], delivery["sequence"]))
         event = self._store.get("event", str(delivery["sequence"]))
-        if event is None:  # meanwhile, the sandbox was reset
+        if event is None:  # the sandbox was reset meanwhile
             self._leave(row["id"], delivery)
             self._store.delete(f"delivery/{row['id']}", str(delivery["sequence"]))
             return self._due(row)
         return now if delivery["held"] == "next" else delivery["due"], delivery, event
 
     def _fresh(self, row: Record) -> Record | None:
-        """Return a new delivery of the first event that was not yet sent to the endpoint."""
+        """Return a new delivery of the first event that was not sent to the endpoint yet; None if all were sent."""
         after = max(row["next"], self._seen.get(row["id"], 0)) - 1
         for event in self._store.numbered("event", after):
             if event["tenant"] == row["tenant"]:
@@ -252,13 +257,13 @@ class WebhookDispatcher:
             state = "failed"
         else:
             wait = int(min(first * factor ** (tried - 1), longest) * 1000)
-            # spreads the retries of deliveries that failed together
+            # spread the retries of deliveries that failed together
             spread = int(wait * settings["event_retry_spread"])
             due = now + wait - self._environment.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, spread)
         self.enqueue(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if result.status == _GONE:
             self._store.put("endpoint", endpoint, {**self._store.get("endpoint", endpoint), "enabled": False})
-        # release earlier deliveries that were held so that this one arrives first
+        # this delivery went first, so release the earlier deliveries that were held back for it
         for sequence in self._store.all(f"held/{endpoint}"):
             if sequence != delivery["sequence"]:
                 self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})

@@ -52,7 +52,7 @@ class DirectTransport:
         handler: Function that answers a request.
     """
 
-    is_embedded = True  # the calls do not leave this process
+    is_embedded = True  # calls stay in this process
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler
@@ -156,7 +156,7 @@ class Sandbox(Controls):
         self._engine = engine
         self.clock = engine.clock
         self._key = self._engine.full_key
-        self._shared: list[Any] = []  # server and URL of `share`, which views share as well
+        self._shared: list[Any] = []  # server and URL of `share`; views of this sandbox use the same list
 
     @property
     def full_key(self) -> str:
@@ -175,8 +175,9 @@ class Sandbox(Controls):
         return answer
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Return up to 1,000 deliveries after a sequence number, each with its number, and the number of the last event
-        read. If the result has 1,000 deliveries, more may follow.
+        """Return the next deliveries, each with its sequence number, and the number of the last event read.
+
+        The result has at most 1,000 deliveries. If it has 1,000, more may follow.
 
         Args:
             after: Sequence number of an event.
@@ -281,15 +282,15 @@ class Sandbox(Controls):
         Repeated calls return the same URL. The command `workbench --url URL …` needs no key, and curl sends the key
         from the guide. At this URL random keys replace the seeded keys, which are equal on every machine.
         """
-        if not self._shared:
-            settings = self._engine.store.get("meta", "made")
-            serving = self._serving(with_new_keys=not settings.get("random_keys"))
-            self._shared[:] = serving, serving.__enter__()
+        with self._engine.store as store:  # threads that call this at once get the same server
+            if not self._shared:
+                serving = self._serving(with_new_keys=not store.get("meta", "made").get("random_keys"))
+                self._shared[:] = serving, serving.__enter__()
         return self._url
 
     @property
     def _url(self) -> str:
-        """URL that `share` returned; empty if it was not called."""
+        """URL that `share` returned; empty if `share` was not called."""
         return self._shared[1] if self._shared else ""
 
     def _http_app(
@@ -305,7 +306,7 @@ class Sandbox(Controls):
         Args:
             url: URL that the sandbox is served at.
             local: Whether only this machine can connect, so that the guide needs no key.
-            with_new_keys: Whether random keys replace the seeded ones.
+            with_new_keys: Whether random keys replace the seeded keys.
             relay: Relay that posts deliveries on the machine of a remote caller.
             forwarded: As for `serve`.
         """

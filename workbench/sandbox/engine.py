@@ -17,6 +17,7 @@ import attrs
 from workbench.base.errors import UnusableFile
 from workbench.base.schema import strict_json
 from workbench.base.schema.masks import DOTS, masked
+from workbench.base.system.forks import INHERITING
 from workbench.base.system.messages import Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import cards, people
@@ -110,9 +111,7 @@ class Engine:
         )
 
     def catch_up(self) -> AbstractContextManager[None]:
-        """Apply the changes that became due on a running clock, and return a context that fixes the time while it is
-        open.
-        """
+        """Apply the changes that are due on a running clock. The returned context fixes the time while it is open."""
         if not self.clock.runs:
             return nullcontext()
         at = self.clock.ms
@@ -127,26 +126,28 @@ class Engine:
             return
 
         def tick() -> None:
-            seen = -1
+            seen: object = -1
             while not self._closed.wait(_TICK):
                 with (
                     suppress(UnusableFile),
                     self.store,
-                ):  # read the changes of other processes; if the file is busy, the next round does this
+                ):  # the store reads the changes of other processes; the next round tries a busy file again
                     self.catch_up()
                 if self.clock.runs or self.store.version != seen:
                     seen = self.store.version
                     self.dispatcher.notify()
 
-        self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
-        self._ticking.start()
+        with INHERITING:
+            if self._ticking is None:
+                self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
+                self._ticking.start()
 
     def _move_clock(self, by: int) -> None:
         """Advance the clock by milliseconds. Scheduled changes happen at their due times."""
         with self.store:
             end = self.clock.ms + by
             self._happen_until(end)
-            if by:  # an advance by zero reads the clock without a change
+            if by:  # an advance by zero does not change the clock
                 self.clock.set(end, self.clock.speed)
         self.dispatcher.notify()
 
@@ -210,7 +211,7 @@ class RequestLog:
             self.save()
 
     def clear(self) -> None:
-        """Delete all requests."""
+        """Delete all requests, within a transaction."""
         self._entries.clear()
         if self._file is not None:
             self._file.remove_requests()
@@ -221,8 +222,10 @@ class RequestLog:
             return
         with suppress(UnusableFile), self._file:  # if the file is busy, a later write saves these requests
             self._saved = monotonic()
-            self._file.keep_requests(starmap(self._row, self._entries), KEPT)
-            self._entries.clear()
+            entries = tuple(self._entries)  # copied, since other threads may add entries meanwhile
+            self._file.keep_requests(starmap(self._row, entries), KEPT)
+            for _ in entries:
+                self._entries.popleft()
 
     def entries(self, tenant: str | None, *, reveal: bool) -> list[dict[str, Any]]:
         """Return the requests, oldest first.

@@ -103,8 +103,7 @@ def key_of(headers: Any, *, bearer: bool) -> str:
 
 
 def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
-    """Return a response or event body in the form of a possible later release, with the extra members that a behavior
-    lists.
+    """Return a response or event body as a later release may send it, with the extra members of a behavior.
 
     assumed: unknown_members, unknown_values, null_values, reversed_lists, extra_members
     """
@@ -192,7 +191,7 @@ class RateLimit:
 def answer_once(
     context: RequestContext, headers: Any, request: tuple[str, str, bytes], answer: Callable[[], bytes]
 ) -> bytes:
-    """Answer a write. An idempotency key that was used in the last 24 hours gets the stored response.
+    """Answer a write. If its idempotency key was used in the last 24 hours, return the stored response.
 
     assumed: idempotency_keys
 

@@ -1,4 +1,4 @@
-"""Fault rules, which determine the calls or deliveries that fail, how often and how they fail.
+"""Fault rules, which determine the calls or deliveries that fail, and how and how often they fail.
 
 The sandbox's file, if there is one, stores the rules until they are removed. A reset keeps the rules, and a fork has no
 rules. While a rule exists, every response has a `Workbench-Fault` header.
@@ -141,8 +141,7 @@ class FaultRules:
     def match(
         self, name: str | None, kinds: Collection[str], arguments: Callable[[], Mapping[str, Any]]
     ) -> FaultRule | None:
-        """Return the first rule that applies to a call or a delivery, and increment the match count of every matching
-        rule.
+        """Return the first rule that applies to a call or a delivery, and count the match for every matching rule.
 
         Args:
             arguments: Function that returns the arguments of the call, or the body of the event.
@@ -166,9 +165,7 @@ class FaultRules:
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
     def apply(self, service: Service, request: Request) -> Response:
-        """Answer a request under the fault rules. The `Workbench-Fault` header states the number of rules and the
-        applied rule.
-        """
+        """Answer a request under the fault rules. `Workbench-Fault` states their number and the applied rule."""
         text = f"{sum(not rule.used_up for rule in self.rules)} active"
         operation = service.operation_of(request)
         name = None if operation is None else operation.name

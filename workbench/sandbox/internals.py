@@ -1,6 +1,4 @@
-"""Interface of a sandbox for other packages, in addition to the controls. The names in this module are not public and
-may change.
-"""
+"""Interface of a sandbox for other packages, in addition to the controls. These names are not public and may change."""
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -28,7 +26,7 @@ class Internals(Protocol):
     @property
     def url(self) -> str: ...
     @property
-    def hosted(self) -> bool: ...  # whether the client's sandbox is served
+    def hosted(self) -> bool: ...  # whether a server with several sandboxes hosts this sandbox
     @property
     def http(self) -> "httpx.Client": ...  # HTTP client, if the sandbox is served
 
@@ -56,7 +54,7 @@ class _InternalMembers:
         self._sandbox = sandbox
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # without this, a copy that lacks `_sandbox` would recurse
+        if name.startswith("_"):  # otherwise a copy without `_sandbox` would recurse endlessly
             raise AttributeError(name)
         return getattr(self._sandbox, f"_{name}")
 

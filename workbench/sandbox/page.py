@@ -1,6 +1,4 @@
-"""HTML page of a served sandbox's operations, without scripts. Each operation has its fields, rules, errors and a curl
-command.
-"""
+"""HTML page without scripts on a served sandbox's operations, each with fields, rules, errors and a curl command."""
 
 from collections.abc import Iterable
 from typing import Any

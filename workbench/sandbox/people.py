@@ -88,7 +88,7 @@ def _address(context: RequestContext, of: Record, given: Record) -> Record:
 
 
 def _change_user(context: RequestContext, user: Record, changes: Record) -> Record:
-    """Store a changed user, and the earlier names, which earlier events contain."""
+    """Store a changed user. If names change, also store the earlier names for earlier events."""
     names = {name: user.get(name) for name in HOLDER}
     if user["status"] and any(changes.get(name, value) != value for name, value in names.items()):
         number = user.get("names", 0)
@@ -119,7 +119,7 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
     if "address" in changes:
         kept["address"] = _address(context, owner, changes["address"])
     refuse_empty(context, *([None] if len(changes) == 2 else [changes]))
-    if len(changes) > 2:  # the request changes members besides the two ids
+    if len(changes) > 2:  # the request has members besides the two ids
         owner = context.store.save("owner", owner, **kept)
         submit(context, "owner", owner["id"], "reapply", owner["last_name"])
     return shown_company(context, context.store.get("company", company["id"]))
@@ -176,7 +176,7 @@ def decide(
         status = step.to or status
         applicant = {**applicant, "terms": True}
     elif status == "approved" and not applicant.get("terms", True):  # assumed: terms_not_accepted
-        if action == "review":  # the control sets the status that its caller requests
+        if action == "review":  # a review by control sets exactly the requested status
             applicant = {**applicant, "terms": True}
         else:
             status = context.settings["terms_not_accepted"]
@@ -267,7 +267,7 @@ def _common(owners: list[Record]) -> Record:
 
 
 def _from_provider(context: RequestContext, request: CreateUserApplication) -> Record:
-    """Return the personal data behind a share token, which is empty without a token. assumed: share_token_person"""
+    """Return the personal data behind a share token; empty without a token. assumed: share_token_person"""
     if request.first_name is not None:
         return {}
     number = context.store.next("shared person")

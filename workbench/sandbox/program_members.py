@@ -1,5 +1,4 @@
-"""Members of a card program: users generated from the parameters of a program file (`programs`), and users listed in
-the file.
+"""Members of a card program: users generated from a program file's parameters (`programs`), and users listed in it.
 
 Members join, make purchases with seasonal and personal patterns, and sometimes leave. Some purchases are declined,
 reversed, refunded or disputed. Members also earn and redeem points. No time is later than the sandbox's clock.
@@ -66,7 +65,7 @@ _NOUNS = (
 class Members:
     """Builder of a card program's users, from the program's parameters.
 
-    User values are spread evenly over the quantiles, so that a small program has the same distributions as a large
+    The values of users are spread evenly over the quantiles, so a small program has the same distributions as a large
     program.
     """
 
@@ -95,7 +94,7 @@ class Members:
                 [quantile(cohort[name], (i + dice.random()) / count) for i in range(count)]
                 for name in ("joined", "active", "purchases")
             ]
-            # activity and purchases rise together, and joining dates are independent of both
+            # activity and purchases stay correlated; shuffled joining dates are independent of both
             dice.shuffle(columns[0])
             for days, active, purchases in zip(*columns, strict=True):
                 _Member(self, number, days, active, int(purchases + dice.random())).live()

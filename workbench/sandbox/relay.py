@@ -1,7 +1,7 @@
-"""Relay that delivers webhooks to receivers on a client's machine, which the server cannot reach. A client process
-fetches and posts the deliveries.
+"""Relay that delivers webhooks to receivers on a client's machine, which the server cannot reach.
 
-The server itself posts no relayed delivery. The client posts only to URLs that it registered on its own machine.
+A client process fetches the deliveries and posts them, only to URLs that it registered on its own machine. The server
+itself posts no relayed delivery.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, T
 from workbench.base.system.seconds import monotonic
 
 RELAY_PATH = "/_relay"
-_POLL_SECONDS = 0.5  # seconds for which a request waits for a delivery; a server's shutdown takes longer
+_POLL_SECONDS = 0.5  # seconds for which a request waits for a delivery; shorter than a server's shutdown
 _POLL_INTERVAL = 0.05  # seconds between checks
 _PRESENT = 10.0  # seconds for which a process counts as connected after its last request
 _PAUSE = 1.0  # seconds until the next request, if the server does not respond
@@ -72,7 +72,7 @@ class DeliveryRelay:
                 waiting.answered.set()
 
     async def fetch(self, urls: Collection[str], *, wait: bool) -> list[dict[str, Any]]:
-        """Return the waiting deliveries to some URLs, each delivery once. The call can wait for a delivery."""
+        """Return the waiting deliveries to some URLs, each delivery once. With `wait`, wait briefly for a delivery."""
         until = monotonic() + (_POLL_SECONDS if wait else 0)
         while True:
             now = monotonic()
@@ -95,8 +95,7 @@ class DeliveryRelay:
 
 
 class RelayClient:
-    """Client side of the relay: a thread that fetches deliveries, posts them to local receivers, and returns the
-    responses.
+    """Client side of the relay: a thread that fetches deliveries, posts them locally, and returns the responses.
 
     Args:
         ask: Function that sends a request to the server and returns the JSON of the response.
@@ -104,7 +103,7 @@ class RelayClient:
 
     def __init__(self, ask: Callable[[str, str, Mapping[str, Any]], Any]) -> None:
         self._ask = ask
-        self._urls: dict[str, None] = {}  # the latest URLs, in order of registration
+        self._urls: dict[str, None] = {}  # the most recent URLs, in order of registration
         self._thread: threading.Thread | None = None
 
     def add(self, url: str) -> None:
@@ -112,7 +111,7 @@ class RelayClient:
         self._urls = {**dict.fromkeys(list(self._urls)[-MAX_URLS + 1 :]), url: None}
         try:
             self._fetch([], wait=False)
-        except WrongEnvironment:  # the server itself delivers to the receivers
+        except WrongEnvironment:  # the server has no relay, and delivers to the receivers itself
             return
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="workbench-relay", daemon=True)

@@ -24,8 +24,7 @@ from workbench.service.interface import table
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
-"""Close connections after each response, since callers close neither the client of a served sandbox nor its transport.
-"""
+"""Close connections after each response, since callers close neither the sandbox's client nor its transport."""
 
 
 _WAYS = (
@@ -36,9 +35,7 @@ _WAYS = (
 
 
 class RemoteSandbox(Controls):
-    """Client for the controls of a sandbox served at a URL. Each control is a method, such as `settle`, `advance` or
-    `events`.
-    """
+    """Client for the controls of a sandbox served at a URL. Each control is a method, such as `settle` or `events`."""
 
     @hide_arguments
     def __init__(
@@ -95,7 +92,7 @@ class RemoteSandbox(Controls):
             except WrongEnvironment:
                 if api_key is None:
                     raise
-            # the server does not count this client as local, as in a container that publishes its port
+            # the server does not see this client as local, for example if it runs in a container with a published port
             self._full_key = api_key
         return self._exchange("guide", {})
 

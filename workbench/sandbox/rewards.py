@@ -1,5 +1,4 @@
-"""Rewards points. Settled purchases earn points by category rate, refunds take points back, and redemptions spend
-points.
+"""Rewards points: settled purchases earn points by category rate, refunds claw points back, and redemptions spend them.
 
 Points are posted and minted some days after the purchase, by the sandbox's clock. Users of the seeded world also have a
 history, which is generated from the seed on first use. As in live services, merchant names are padded with blanks,
@@ -79,7 +78,7 @@ def category_of(store: Store, code: str) -> Category:
 
 
 def earned(seeds: Seeds, key: str, transaction: Record, category: Category, at: int, before: int, after: int) -> Record:
-    """Return the row of a purchase, or of a refund that takes points back. The points are posted and minted later.
+    """Return the row of a purchase, or of a refund that claws points back. The points are posted and minted later.
 
     Args:
         category: Category of the merchant.
@@ -107,7 +106,7 @@ def redeemed(key: str, at: int, points: int, status: str) -> Record:
 
 
 def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
-    """Record the points of a settled purchase, or take points back for a refund. `earned` documents the arguments."""
+    """Record the points of a settled purchase, or claw back points for a refund. `earned` documents the arguments."""
     key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
     category = category_of(context.store, transaction["merchant_category_code"])
     row = earned(context.seeds, key, transaction, category, context.clock.ms, before, after)
@@ -144,7 +143,7 @@ def kept_in(user: str) -> str:
 
 
 def points_of(environment: Environment, user: Record) -> int:
-    """Return the points that a user can redeem, which are the minted minus the redeemed points."""
+    """Return the points that a user can redeem: minted minus redeemed points."""
     now = environment.clock.ms
     return sum(
         -row["points"] if row["type"] == "redeemed" else row["points"]

@@ -1,13 +1,15 @@
 """HTTP server of the sandbox and its controls, for clients in any language.
 
-    /v1/…                    the interface /openapi.json            its description /docs/                   the same
-    description as a web page /_sandbox/health         200 while the server is ready; needs no key, and answers to any
-    host name /_sandbox/openapi.json   the description of the controls; needs no key /_sandbox/guide          base URL,
-    keys and example ids; needs no key on this machine /_sandbox/NAME           a control: POST with a JSON object of
-    its arguments, and the full API key
+/v1/…                    the interface
+/openapi.json            OpenAPI document of the interface
+/docs/                   the same document as a web page
+/_sandbox/health         200 while the server is ready; needs no key, and accepts any host name
+/_sandbox/openapi.json   OpenAPI document of the controls; needs no key
+/_sandbox/guide          base URL, keys and example ids; needs no key on this machine
+/_sandbox/NAME           a control: POST with its arguments as a JSON object, and the full API key
 
-The server rejects requests of foreign browser pages: requests with another host or origin, and bodies that are not
-declared as JSON.
+To reject requests from other web pages in a browser, the server rejects other hosts and origins, and bodies that are
+not declared as JSON.
 """
 
 import asyncio
@@ -75,7 +77,7 @@ def is_foreign(request: Request, url: str) -> bool:
 
 
 def is_json(request: Request) -> bool:
-    """Return whether a request declares its body as JSON. A web page of another origin cannot do this."""
+    """Return whether a request declares its body as JSON, which a web page of another origin cannot do."""
     return (request.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 
 
@@ -141,7 +143,7 @@ class App:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
                     return self._engine.answer(request)
-                # runs in a thread, so that the event loop is not blocked
+                # the store is in use: wait for it in a thread, so that the event loop is not blocked
                 return await asyncio.to_thread(self._engine.answer, request)
         except UnusableFile as error:
             if isinstance(error, FileBusy):
@@ -178,9 +180,7 @@ class App:
         return document(self._engine.wire_names, "", ROWS.values(), self._engine.environment.settings)
 
     def _openapi(self, request: Request) -> bytes:
-        """Return the OpenAPI document of the interface. The server URL in the document is relative, so that it is valid
-        behind a proxy.
-        """
+        """Return the OpenAPI document of the interface. Its server URL is relative, and so is valid behind a proxy."""
         server = self._prefix(request) + table.PREFIX
         controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some validators require a scheme
         linked = {"description": "Controls of this sandbox", "url": controls}
@@ -217,7 +217,7 @@ class App:
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
         with worded_for("http"):
-            # The control may wait until deliveries are sent.
+            # The control runs in a thread, because it may wait until deliveries are sent.
             session_key = request.headers.get(SESSION_KEY) or self._engine.full_key
             return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request), session_key)
 
@@ -244,9 +244,7 @@ class App:
         return Response(status=200, headers=_JSON | self._identity, body=body or strict_json.dumps(result))
 
     def _listed(self, rows: Iterator[Any]) -> bytes:
-        """Return rows as a JSON list. The state is locked for one chunk at a time, so that other requests are answered
-        between chunks.
-        """
+        """Return rows as a JSON list. The state is locked only for each chunk, so other requests run between chunks."""
         parts: list[bytes] = []
         while True:
             with self._engine.store:
@@ -290,9 +288,7 @@ def introduction(sandbox: Any, url: str) -> list[str]:
 
 
 def own_fingerprint(certfile: Path) -> str:
-    """Return the SHA-256 fingerprint of a self-signed certificate in hexadecimal digits. Other certificates give an
-    empty text.
-    """
+    """Return the SHA-256 fingerprint of a self-signed certificate as hex; empty for any other certificate."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 
@@ -304,11 +300,10 @@ def own_fingerprint(certfile: Path) -> str:
 
 
 def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
-    """Create a self-signed certificate and private key unless a valid pair exists, and return the certificate's SHA-256
-    fingerprint.
+    """Create a self-signed certificate and private key unless a valid pair exists; return the SHA-256 fingerprint.
 
     Args:
-        certfile: File for the certificate. Clients trust the certificate by `ca_file`.
+        certfile: File for the certificate. Clients pass it as `ca_file` to trust it.
         keyfile: File for the key, readable only by its owner.
         names: Host names and addresses that the certificate is valid for.
     """

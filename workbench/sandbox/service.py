@@ -1,4 +1,4 @@
-"""Request handling, with routes from the operation table and checks in a fixed order. Errors become responses.
+"""Request handling: routes from the operation table, and checks in a fixed order. Errors become responses.
 
 Order of checks: route, key, environment, role, syntax of ids, body, team, record and state. assumed: order_of_checks
 """
@@ -24,7 +24,7 @@ from workbench.service.interface import table
 from workbench.service.interface.convert import placeholders
 from workbench.service.interface.table import Failure, Operation
 
-MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB if each character is escaped
+MAX_BODY = 1_000_000  # in bytes; the longest text evidence takes 786 kB if each character is escaped
 MAX_WHOLE = 2**53 - 1
 
 NO_ROUTE = Failure(
@@ -43,16 +43,14 @@ _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
 
 
 def assumed_rule(problem: Problem) -> str:
-    """Return the id of the assumption behind a request's refusal."""
+    """Return the id of the assumption that makes a problem of a request an error."""
     if problem.rule == "type" and problem.message == "must not be null":
         return "null_members"
     return _ASSUMED_RULES.get(problem.rule, "validation_errors")
 
 
 Handler = Callable[[RequestContext, Any], Any]
-"""Function that takes the context and the validated request, and returns a record, a list of records, or None for no
-body.
-"""
+"""Function of the context and the validated request. It returns a record, a list of records, or None for no body."""
 
 HANDLERS: Mapping[str, Handler] = {
     "list_contracts": contracts.list_contracts,
@@ -79,7 +77,7 @@ class Route:
 
     row: Any  # typed as Any, because an Operation would act as a descriptor here
     handler: Handler
-    ids: tuple[str, ...]  # placeholders in the path that stand for UUIDs
+    ids: tuple[str, ...]  # placeholders for UUIDs in the path
     assumed: tuple[str, ...]
 
 
@@ -89,7 +87,7 @@ _PART = re.compile(r"(\{\w+\})")
 
 @cache
 def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]]:
-    """Return the routes by method: paths without placeholders by exact path, other paths by pattern."""
+    """Return the routes of paths without placeholders by exact path, and the routes of other paths by pattern."""
     by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
         assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
@@ -107,7 +105,7 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
 
 @lru_cache(maxsize=16)
 def _http_date(second: int) -> str:
-    """Format a time as an HTTP date, which is cached for responses in the same second."""
+    """Format a time as an HTTP date. The result is cached for responses in the same second."""
     moment = moment_of(second * 1000)  # email.utils is avoided, because its import takes as long as a call
     day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()]
     month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][moment.month - 1]
@@ -115,7 +113,7 @@ def _http_date(second: int) -> str:
 
 
 class Service:
-    """Answers requests.
+    """Service that answers the requests of one sandbox.
 
     Args:
         name: "sandbox" or "production".
@@ -308,10 +306,9 @@ class Service:
 
 
 def error_body(error: ApiError, changes: Mapping[str, Any] | None = None) -> bytes:
-    """Return the documented body of an error, with the changes that a behavior lists for the error's status. Source:
-    Errors.
+    """Return the documented body of an error, with the changes that a behavior lists for the error's status.
 
-    assumed: error_bodies
+    Source: Errors. assumed: error_bodies
     """
     body = {"statusCode": error.status, "error": error.error, "message": error.message}
     return strict_json.dumps({**body, **(changes or {})})

@@ -1,4 +1,4 @@
-"""State of a sandbox in memory or in a file: JSON values by kind and id, which transactions change.
+"""State of a sandbox in memory or in a file: JSON values by kind and id, changed in transactions.
 
 Stored values are immutable, and a changed record is stored as a new value. A copy of a store therefore copies only the
 outer dictionaries.
@@ -36,7 +36,7 @@ CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL)"""
 APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault", "changes"})
 """Kinds of values that are not part of the world and survive a reset."""
 COUNTERS_APART = ("event", "request", "endpoint", "fault")
-"""Counters that survive a reset, so that their numbers are never reused."""
+"""Counters that survive a reset, so that no number is used twice."""
 _PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _ABSENT = object()
 _RECENT = 8_192  # maximum number of values in the cache
@@ -60,14 +60,14 @@ def in_world(kind: str) -> bool:
 class Store:
     """Store of values by kind and id, in memory. A kind may have parts, such as "reward/USER".
 
-    `with store:` is one transaction. An exception rolls the transaction back, and an interrupt waits for its end. If a
-    nested transaction fails, only the nested transaction is rolled back.
+    `with store:` is one transaction. An exception rolls the transaction back, and an interrupt takes effect only after
+    the transaction ends. If a nested transaction fails, only the nested transaction is rolled back.
     """
 
     shared = False
     """Whether other processes may change the state."""
-    version = 0
-    """Number that changes when another process changes the state."""
+    version: object = None
+    """Value that changes when another process changes the state."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[str, Any]] = {}
@@ -77,7 +77,7 @@ class Store:
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
         self._changed: list[bool] = []  # for each open transaction, whether it has changed records of the sandbox
-        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # by watched kind, its log and the id of the log
+        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # log id and change log of each watched kind
 
     def lease(self, work: str) -> bool:
         """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
@@ -91,9 +91,7 @@ class Store:
         return self
 
     def enter(self, *, wait: bool) -> bool:
-        """Begin a transaction and return True. If the call may not wait and another thread or process holds the lock,
-        return False.
-        """
+        """Begin a transaction and return True. Without `wait`, return False if the lock is not free."""
         asked = monotonic()
         uninterrupted.__enter__()
         locked = entered = False
@@ -274,7 +272,7 @@ class FileStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, recent: int = _RECENT) -> None:
         super().__init__()
         self._max_recent = recent
-        self._recent: dict[tuple[str, str], Any] = {}  # cached values; None stands for an id without a value
+        self._recent: dict[tuple[str, str], Any] = {}  # cached values; None for an id without a value
         self._file = Database(path, application=APPLICATION, schema=SCHEMA, version=4, survives_power_loss=False)
         self._run = self._file.run
 
@@ -286,7 +284,7 @@ class FileStore(Store):
         """Close the file."""
         self._file.close()
 
-    # transactions; nested ones are savepoints
+    # transactions; nested transactions are savepoints
 
     def _begin(self, wait: bool, asked: float) -> None:
         if self._begun:
@@ -294,7 +292,8 @@ class FileStore(Store):
         else:
             with ExitStack() as stack:
                 stack.enter_context(self._file.write(wait=wait, asked=asked))
-                ((version,),) = self._run("PRAGMA data_version")
+                # each connection counts separately, and a forked process has a new connection
+                version = self._file.connection, self._run("PRAGMA data_version")
                 if version != self.version:  # another process has written to the file
                     self._recent, self._logs, self.version = {}, {}, version
                 self._transaction = stack.pop_all()
@@ -339,7 +338,7 @@ class FileStore(Store):
             UnusableFile: The value is damaged.
         """
         at = kind, key
-        with self._lock:  # under the lock, no newer value can enter the cache meanwhile
+        with self._lock:  # the lock prevents a newer value from entering the cache between the read and the store
             if at not in self._recent:
                 rows = self._run("SELECT data FROM value WHERE kind = ? AND id = ?", at)
                 value = self._read(rows[0][0]) if rows else None
@@ -356,7 +355,7 @@ class FileStore(Store):
         end, order, sign = (2**63 - 1, "DESC", "<") if newest else (0, "ASC", ">")
         query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"
         limit = 50
-        while True:  # reads in batches, so that no statement stays open
+        while True:  # read in batches, so that no statement stays open
             rows = self._run(query, (kind, end, limit))
             for _, key, data in rows:
                 value = self._read(data)

@@ -123,7 +123,7 @@ class _Tenant:
             for i in range(4 if small else _APPROVED)
         ]
         if not small:
-            for i, user in enumerate(approved[12:-1]):  # each of these users joined a month later than the one before
+            for i, user in enumerate(approved[12:-1]):  # each of these users joined a month after the previous user
                 approved[12 + i] = self.store.save("user", user, rewards_months=11 - i)
             approved[-1] = self.store.save("user", approved[-1], rewards=BEYOND_PAGING)
             approved[1] = self.store.save("user", approved[1], reason="WRONG_USER_REGION, REGULATIONS_VIOLATIONS")

@@ -69,8 +69,8 @@ def _response(request: httpx.Request, answer: Response) -> httpx.Response:
     if answer.manner in _ERRORS:
         error, message = _ERRORS[answer.manner]
         raise error(message, request=request)
-    # The client gets headers as bytes and the body as a stream, as from a connection. Converting them would take
-    # longer than the sandbox itself.
+    # The client gets headers as bytes and the body as a stream, as from a connection. Any other form would be
+    # converted, which takes longer than the sandbox's response.
     headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
     headers.append((b"content-length", b"%d" % len(answer.body)))
     stream = httpx.ByteStream(answer.body) if answer.manner == "whole" else _FaultedBody(answer)

@@ -1,6 +1,4 @@
-"""Seeded world, with tenants of each kind and the card program of the first tenant. Everything is derived from the
-seed.
-"""
+"""Seeded world: tenants of each kind, and the card program of the first tenant, all derived from the seed."""
 
 import os
 from collections.abc import Mapping
@@ -41,9 +39,7 @@ def world(settings: Mapping[str, Any], program: Mapping[str, Any] | None) -> Sto
 
 @lru_cache(maxsize=8)
 def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
-    """Return the base of every world. The base is cached by seed, because the derivation of its keys takes
-    milliseconds.
-    """
+    """Return the base of every world. It is cached by seed, because the derivation of its keys takes milliseconds."""
     store = Store()
     store.put("meta", "clock", start)
     store.put("meta", "next_due", NEVER)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 FOCUS = Path(__file__).parent / "forms" / "focus.js"
-"""Keeps the focus, in forms and in the panel."""
+"""Module that preserves the keyboard focus in forms and in the panel."""
 
 
 def bundle(*modules: Path) -> str:

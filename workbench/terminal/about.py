@@ -130,7 +130,7 @@ def config() -> Any:
 
 
 _EXTRAS = {"tables": "pandas", "server": "uvicorn", "lab": "ipywidgets"}
-"""One library of each extra."""
+"""A library that each extra installs, by which the extra is detected."""
 
 
 def check_installation() -> int:

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens = [*tokens[1:], "--help"]
     arguments = [token for token in tokens if token not in ("-q", "--quiet")]
     if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
-        return run_to_exit(_first_page)  # this page does not need to import cyclopts
+        return run_to_exit(_first_page)  # show this page without importing cyclopts
     return run_to_exit(partial(_run, tokens))
 
 
@@ -96,7 +96,7 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
     """Return the completion script of a shell."""
     script = make_app().generate_completion(shell=shell)
-    # zsh loads the file as the body of the function, so the last line calls the function
+    # zsh loads the file as the body of the completion function, so the last line must call the function
     return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
@@ -137,7 +137,7 @@ def _run(tokens: list[str]) -> int:
 
 
 def _with_stdin(tokens: list[str]) -> list[str]:
-    """Return tokens in which `-`, for standard input, is the value of the option before it."""
+    """Return tokens in which each `-`, for standard input, is joined to the option before it: `--from=-`."""
     joined: list[str] = []
     for token in tokens:
         if token == "-" and joined and re.fullmatch("--[a-z-]+", joined[-1]):

@@ -95,7 +95,7 @@ def resume(
     Args:
         path: File that stores the run's progress.
         resolved: Outcomes determined for rows with an unknown outcome, such as 3=done,7=not-sent.
-        accept_changes: Accept changes of rows that were never sent.
+        accept_changes: Accept changes to rows that were never sent.
     """
     if not path.exists():
         raise usage_error(f"No run in {visible(str(path), 200)}.")

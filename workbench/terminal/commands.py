@@ -80,8 +80,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "agent": "about:agent",
     },
 }
-"""Module and function of each command by noun and verb. The empty verb is a noun without a verb. The controls of the
-sandbox are added when the noun is used."""
+"""Module and function of each command by noun and verb. The empty verb belongs to the noun alone. The sandbox's
+controls are added when the noun `sandbox` is used."""
 
 
 def _help_line(noun: str) -> str:
@@ -135,11 +135,8 @@ def first_page() -> str:
     return "\n\n".join([*parts, *(textwrap.fill(text, width) for text in _LAST.split("\n\n"))])
 
 
-# examples of commands
-
-
 def example_of(arguments: list[str]) -> str:
-    """Return the example of the command that `arguments` start with. The example's ids come from a new sandbox."""
+    """Return an example of the command with which `arguments` start. Its ids exist in a new sandbox."""
     command = " ".join(["workbench", *arguments[:2]])
     lines = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
     return next((line for line in lines if f"{line} ".startswith(f"{command} ")), command)

@@ -79,7 +79,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
             file = f": {visible(str(error.filename), 300)}" if error.filename else ""
             say(f"{error.strerror or visible(str(error), 300) or type(error).__name__}{file}", error=True)
             code = WRONG_INPUT
-    except Exception as error:  # noqa: BLE001 - reported as a message; what is not ours is a bug
+    except Exception as error:  # noqa: BLE001 - reported as a message, since commands show no traceback
         code = _failed(error)
     finally:
         sys.stdout = stdout
@@ -247,14 +247,14 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 class _Timer:
-    """Timer that calls a function in the main thread. Stop it before the command ends, or it kills Python."""
+    """Timer that calls a function in the main thread. If it is not stopped, its signal may kill the process later."""
 
     def __init__(self) -> None:
         self._before: Any = None
         self._timer_before = (0.0, 0.0)
 
     def start(self, seconds: float, handler: Callable[[int, FrameType | None], object]) -> bool:
-        """Call a function after some time. Return False if the system has no timer for this."""
+        """Call a function after some time. Return False if the system has no such timer."""
         if not hasattr(signal, "setitimer"):
             return False
         before = signal.signal(signal.SIGALRM, handler)
@@ -297,8 +297,8 @@ def waiting_for_signals() -> Iterator[Callable[..., None]]:
     """Yield a function that waits, forever or for some seconds, and ends the command after a signal.
 
     Meanwhile a signal raises no error anywhere else, so an import or a starting thread is never interrupted. An
-    operation that is still blocked 1.5 s after the signal, such as a wait for a locked file, is abandoned. Acknowledged
-    data is stored.
+    operation that is still blocked 1.5 s after the signal, such as a wait for a locked file, is abandoned. Data that
+    was acknowledged before remains stored.
     """
     received: SimpleQueue[int] = SimpleQueue()  # a signal handler may use this queue, but not an Event
     timer = _Timer()

@@ -66,7 +66,7 @@ def _journal(where: Where, file: Path | None) -> Iterator[Any]:
 def _evidence(
     journal: Journal, entries: Iterable[JournalEntry], where: Where, file: Path | None
 ) -> dict[str, Evidence]:
-    """Return the evidence on calls with an unknown outcome, by id, from the events of their sandbox or profile."""
+    """Return evidence about calls with an unknown outcome, by call id, from the events of their sandbox or profile."""
     unknown, name = [entry for entry in entries if entry.is_unknown], chosen_profile(where)
     with ExitStack() as stack:
         source: EventSource | None = None

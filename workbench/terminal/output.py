@@ -118,7 +118,7 @@ def _table(x: object, fields: list[str], how: Output) -> str:
 
 
 def _private(kinds: Collection[type[Any]]) -> set[str]:
-    """Return the member names of all records, so that their values are shown unmasked."""
+    """Return the names of all members of some records and their nested records, to show every value unmasked."""
     names = {"extra"}
     for kind in kinds:
         for record in records(kind):
@@ -153,7 +153,7 @@ def _narrowed(grid: Grid, width: int) -> Grid:
 
 
 def _single(kind: type[Any]) -> set[str]:
-    """Return the members of a record that are not in lists."""
+    """Return the dotted paths of a record's members outside lists."""
     fields = dict(leaves(kind))
     lists = tuple(f"{path}." for path, field in fields.items() if isinstance(field.kind, Array))
     return {path for path in fields if not path.startswith(lists)}

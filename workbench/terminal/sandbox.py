@@ -100,7 +100,7 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
-    """Return the type of an argument without None."""
+    """Return the type of an argument, without the alternative None and type parameters."""
     kinds = get_args(parameter.annotation) if isinstance(parameter.annotation, UnionType) else (parameter.annotation,)
     return get_origin(kinds[0]) or kinds[0]
 
@@ -164,7 +164,7 @@ def serve_until_stopped(
 
     Args:
         make: Function that returns an object with `serve` and `close`.
-        introduce: Function that returns the text to print once the server runs, from the server and its URL.
+        introduce: Function that takes the server and its URL, and returns the lines to print once the server runs.
         own_certificate: File for the certificate of `--self-signed`.
         kept: Description of where the state is stored.
         options: Further arguments of `serve`.
@@ -295,7 +295,9 @@ NOT_COMMANDS = (
     "last_event",
     "world_id",
 )
-"""Controls with separate commands, and controls that only the panel, sessions and sequences call."""
+"""Controls without a generated command: some have a separate command, and only the panel, sessions or sequences call
+the others.
+"""
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 
 

@@ -43,9 +43,9 @@ Address = Annotated[str, Parameter(metavar="ADDRESS")]
 Hex = Annotated[str, Parameter(metavar="HEX")]
 Usd = Annotated[str, Parameter(metavar="USD")]
 Units = Annotated[str, Parameter(metavar="INT")]
-"""Text whose placeholder in help states its format or unit."""
+"""Text that help shows as `INT`: an amount in native units."""
 Files = Annotated[Path, Parameter(required=True)]
-"""Paths, at least one."""
+"""One or more paths."""
 Last = Annotated[Whole | None, Parameter(name=("--last", "-n"), help="Show only the last N.")]
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # maximum number of unknown calls to list when a command is interrupted

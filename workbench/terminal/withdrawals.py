@@ -151,7 +151,7 @@ def transaction(
 
 
 def _half(withdrawal: Any, message: Path, signature: Path) -> Any:
-    """Return the admin's half: the message together with the wallet's signature."""
+    """Return the admin's half of a withdrawal: the message together with the wallet's signature."""
     asked, answer = _read(message), input_text(signature, _MAX_FILE)
     answer = strict_json.loads(answer.encode())["signature"] if answer.startswith("{") else answer
     typed = withdrawal.typed_data(
@@ -184,7 +184,7 @@ def explain(
 
 
 def _withdrawal(api: "Session", plan: Path, signed: Path, terms: Terms) -> tuple[Any, dict[str, Any]]:
-    """Return the withdrawal of a plan and its answer, with the contract data that a sandbox publishes."""
+    """Rebuild a withdrawal from its plan and signed answer; also return the contract data that a sandbox publishes."""
     request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
         raise usage_error(f"{visible(str(plan), 200)} is not the output of `withdrawals plan -o json`.")
@@ -204,7 +204,7 @@ def _withdrawal(api: "Session", plan: Path, signed: Path, terms: Terms) -> tuple
 
 
 def _published(api: "Session", contract_id: str, token: str) -> dict[str, Any]:
-    """Return a contract's signer and nonce, and its token's decimals, if a sandbox publishes them."""
+    """Return the contract's signer and nonce and the token's decimals from a sandbox; empty for a real service."""
     rows = api.sandbox.guide()["contracts"] if sandbox_of(api) is not None else ()
     row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})
     of_token: dict[str, Any] = next(

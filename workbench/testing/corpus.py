@@ -52,7 +52,7 @@ _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of 
 """
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Difference:
     """A fact in which a replayed call differs from the recorded one."""
 
@@ -214,14 +214,7 @@ def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: st
     """Return the facts that differ. If the status differs, it is the only fact returned."""
     paths = sorted(differing(recorded, now))
     return [
-        Difference(
-            operation=operation,
-            path=path,
-            recorded=recorded.get(path, ABSENT),
-            now=now.get(path, ABSENT),
-            whose=whose,
-            place=place,
-        )
+        Difference(operation, path, recorded.get(path, ABSENT), now.get(path, ABSENT), whose, place)
         for path in (["status"] if "status" in paths else paths)
     ]
 

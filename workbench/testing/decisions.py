@@ -6,6 +6,7 @@ The nonzero decisions suffice to rerun the universe and to make it smaller.
 
 import hashlib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import attrs
 
@@ -52,11 +53,8 @@ class Moment:
     text: str
 
     def __str__(self) -> str:
-        days, rest = divmod(self.at, 86_400)
-        hours, rest = divmod(rest, 3_600)
-        minutes, seconds = divmod(rest, 60)
-        day = f"{int(days)}d " if days else ""
-        return f"{day}{int(hours):02}:{int(minutes):02}:{seconds:06.3f}  {self.kind:<8} {self.text}"
+        days, time = int(self.at // 86_400), f"{datetime.fromtimestamp(self.at, UTC):%H:%M:%S.%f}"[:-3]
+        return f"{f'{days}d ' if days else ''}{time}  {self.kind:<8} {self.text}"
 
 
 @attrs.frozen

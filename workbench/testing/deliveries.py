@@ -85,10 +85,8 @@ class Deliveries(Life):
             return
         after, self._seen = self._seen, self._engine.last_event
         for kept in self._engine.events(after):
-            if kept["tenant"] != self._tenant:
-                continue
-            event = wire_event(self._engine.environment, kept)
-            self.happen(event)
+            if kept["tenant"] == self._tenant:
+                self.happen(wire_event(self._engine.environment, kept))
 
     def happen(self, event: Event) -> None:
         """Add the amounts of an event to the service's totals, and plan the deliveries of the event."""
@@ -148,7 +146,7 @@ class Deliveries(Life):
             self._send_later(seconds + pause, repeated)
 
     def _send_later(self, seconds: float, delivery: Delivery) -> None:
-        self._at(self.now + seconds, lambda: self._deliver(delivery))
+        self._after(seconds, lambda: self._deliver(delivery))
 
     def _deliver(self, delivery: Delivery) -> None:
         process = self._process
@@ -157,7 +155,7 @@ class Deliveries(Life):
         self.counts["deliveries"] += 1
         self.kill_between(f"before delivery of {delivery.name}{attempt}")
         if delivery.kind != "forged":
-            self._at(self.now + _TIMEOUT, lambda: self._check(delivery))
+            self._after(_TIMEOUT, lambda: self._check(delivery))
         if process.dead:
             self.add_line("delivery", f"{delivery.text}{attempt}: the application is down")
             return
@@ -207,7 +205,7 @@ class Deliveries(Life):
             rule = "unknown kinds are acknowledged" if delivery.kind == "unknown" else "events are acknowledged"
             self._break(rule, f"{delivery.text} was not acknowledged in {delivery.attempts} attempts")
             return
-        self._at(self.now + _RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
+        self._after(_RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
 
     def _break(self, invariant: str, breach: str) -> None:
         self.breaches.append(Breach(invariant, breach))

@@ -141,17 +141,16 @@ class Exploration(Shown):
 
     def sheet(self) -> Sheet:
         """Return the result as a sheet."""
-        rate = self.universes / self.seconds if self.seconds else 0.0
-        lines = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
+        failure, status = self.failure, Cell(("tried",))
+        code: list[str] = []
+        lines = [f"tried: {self.universes:,} universes, {self.universes / self.seconds:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
-        if self.failure is None:
-            return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(lines))
-        failure = self.failure
-        lines.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
-        lines.append(f"replay: seed {self.seed}, universe {failure.universe}, trace {failure.found_trace}")
-        code = (f"The shortest story (trace {failure.trace}):", *failure.lines())
-        status = Cell(("✗ wrong",), "status:failed")
-        return Sheet(title=f"Universes, seed {self.seed}", status=status, words=tuple(lines), code=code)
+        if failure is not None:
+            status = Cell(("✗ wrong",), "status:failed")
+            lines.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
+            lines.append(f"replay: seed {self.seed}, universe {failure.universe}, trace {failure.found_trace}")
+            code = [f"The shortest story (trace {failure.trace}):", *failure.lines()]
+        return Sheet(title=f"Universes, seed {self.seed}", status=status, words=lines, code=code)
 
 
 @attrs.define
@@ -282,17 +281,15 @@ def explore(
         sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         options = {"guide": sandbox.guide(), "scenario": scenario, "machine": machine, "fresh_modules": fresh_modules}
         explorer = _Explorer(application, invariants, sandbox, options)
-        began, counts = monotonic(), Counter[str]()
-        failure, tried = None, 0
-        show, state = progress_callback(progress), Progress(total=universes, unit="universes")
+        failure, counts = None, Counter[str]()
         numbers: Sequence[int] = range(universes) if universe is None else (universe,)
         numbers = numbers if decisions is None else (0,)
+        show, state = progress_callback(progress), Progress(total=len(numbers), unit="universes")
         with suppress(KeyboardInterrupt):
             for number in numbers:
                 explored = explorer.run(Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {}))
-                tried += 1
                 counts += explored.counts
-                state.done = number + 1
+                state.done += 1
                 show(state)
                 if explored.breaches:
                     failure = explorer.failure(number, explored, shrinks=universe is None and decisions is None)
@@ -301,9 +298,9 @@ def explore(
     show(state)
     return Exploration(
         seed=seed,
-        interrupted=failure is None and tried < len(numbers),
-        universes=tried,
-        seconds=monotonic() - began,
+        interrupted=failure is None and state.done < len(numbers),
+        universes=state.done,
+        seconds=state.seconds,
         counts=counts,
         failure=failure,
     )

@@ -6,7 +6,7 @@ facts, therefore contain no private value.
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from workbench.base.schema import walk
+from workbench.base.schema.readers import read_time
 from workbench.base.schema.rules import UUID
 from workbench.sandbox.extensions import ROWS
 from workbench.service.chains.addresses import family_of_address
@@ -157,15 +158,10 @@ class Reader:
 
 def seconds_of(value: object) -> float | None:
     """Return a time as seconds since 1970; None if the value is not a time. Text without a time zone is in UTC."""
-    if isinstance(value, str) and len(value) == 10 and value.isascii() and value.isdigit():
-        return float(value)
     if isinstance(value, int | float) and abs(value) < 10**14:
         return value / 1000 if value > 10**11 else float(value)
-    try:
-        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
+    moment = read_time(value)[0] if isinstance(value, str) else None
+    return moment.timestamp() if isinstance(moment, datetime) else None
 
 
 def differing(a: Facts, b: Facts) -> set[str]:

@@ -272,18 +272,16 @@ class HttpUniverse(Universe):
         self._http.tell_time(self.wall)
         if self._http.clock is None:
             self.counts["deliveries at the machine's time, which is not simulated"] += len(batch)
-        killed = 0
-        if self._http.kill:
-            killed = self._decide(f"crash in delivery of {batch[0].name}", len(_KILLED_AFTER), 0.25)
+        crash = f"crash in delivery of {batch[0].name}"
+        killed = self._decide(crash, len(_KILLED_AFTER), 0.25) if self._http.kill else 0
         with ThreadPoolExecutor(len(batch)) as pool:
             sent = [pool.submit(self._http.receive, delivery) for delivery in batch]
             if killed:
                 time.sleep(_KILLED_AFTER[killed])
                 self._http.crash()
             statuses = [delivery.result() for delivery in sent]
-        kind = "deliveries at the same time" if len(batch) > 1 else "deliveries one at a time"
-        self.counts[kind] += len(batch)
         together = f", {len(batch)} at the same time" if len(batch) > 1 else ""
+        self.counts["deliveries at the same time" if together else "deliveries one at a time"] += len(batch)
         for delivery, status in zip(batch, statuses, strict=True):
             attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
             self.add_line("delivery", f"{delivery.text}{attempt}{together}")
@@ -291,9 +289,7 @@ class HttpUniverse(Universe):
             if delivery.kind != "forged":
                 self.after(0, lambda delivery=delivery: self._check(delivery))  # type: ignore[misc]
         if killed:
-            self.counts["crashes inside a delivery"] += 1
-            self.add_line("crash", f"the process was killed {_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
-            self._http.boot()
+            self._restart("inside a delivery", f"{_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
 
     def unknown_outcomes(self) -> list[str]:
         """Return the calls that the application reported as having an unknown outcome."""
@@ -303,9 +299,12 @@ class HttpUniverse(Universe):
         """Kill the process between two deliveries and start it again, if a decision says so."""
         if self._http.kill and self._decide(f"crash {what}", 2, 0.1):
             self._http.crash()
-            self.counts["crashes between deliveries"] += 1
-            self.add_line("crash", f"the process was killed {what}")
-            self._http.boot()
+            self._restart("between deliveries", what)
+
+    def _restart(self, where: str, when: str) -> None:
+        self.counts[f"crashes {where}"] += 1
+        self.add_line("crash", f"the process was killed {when}")
+        self._http.boot()
 
     def _books_at_start(self, process: Process) -> Books:
         """Return the books after the reset. Without a reset, the books may include earlier universes."""

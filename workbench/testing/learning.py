@@ -8,7 +8,7 @@ explain decides nothing. The result contains no values from requests and answers
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from workbench.client.calls.client import Client
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
-from workbench.service.rendering.text import Grid
+from workbench.service.rendering.text import Grid, counted
 from workbench.testing.facts import is_word
 from workbench.testing.following import QUERY_NAMES, Following, Sample, assumed_names
 from workbench.testing.proposals import PARTS, alternatives, proposed
@@ -31,7 +31,7 @@ from workbench.testing.recorded import Item, Paths, Reading, Texts, given_files,
 from workbench.testing.recording import exchanges
 from workbench.testing.twin import Attempt, Change, Step, Twin
 
-_ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
+_ORDER = ("refuted", "mixed", "difference", "undecided", "confirmed", "unlisted", "not seen")
 _PASSES = 4
 _CHANGES = 4  # maximum number of settings that may differ at once in a step
 _ALIKE = 10  # maximum number of steps per kind of difference for which other values are tried
@@ -41,33 +41,22 @@ _MAX_UNLISTED = 500
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """What the traffic shows about one assumption."""
+    """What the traffic shows about one assumption, or an observation that no setting of the sandbox explains."""
 
     id: str
-    status: str  # "refuted", "mixed", "undecided", "confirmed" or "not seen"
+    status: str  # "refuted", "mixed", "undecided", "confirmed" or "not seen"; "difference"; "unlisted" for an event
     seen: str = ""  # number of steps that show the value, such as "3 of 3"
     value: Any = None  # value of the setting that matches; None if the assumption has no setting
     expected: Any = None  # the value that the sandbox assumes
     place: str = ""  # location of the first step that shows the value
 
 
-@attrs.frozen
-class Unlisted:
-    """An observation that neither the interface document nor a setting of the sandbox explains."""
-
-    kind: str  # "difference" or "event"
-    name: str
-    count: int
-    place: str
-
-
 @attrs.frozen(repr=False)
 class Learned(Shown):
-    """Result of learning: a finding for each assumption, the unexplained observations, and the matching settings."""
+    """Result of learning: a finding for each assumption and unexplained observation, and the matching settings."""
 
     row_type = Finding
     findings: tuple[Finding, ...]
-    unlisted: tuple[Unlisted, ...]
     counts: Mapping[str, int]  # such as {"exchanges": 120, "events": 40}
     notes: tuple[str, ...]  # items that were skipped, with reasons
 
@@ -75,8 +64,7 @@ class Learned(Shown):
     def ok(self) -> bool:
         """Whether the traffic shows something, and the assumed behavior explains all of the traffic."""
         statuses = {finding.status for finding in self.findings}
-        differs = any(item.kind == "difference" for item in self.unlisted)
-        return "confirmed" in statuses and not statuses & {"refuted", "mixed"} and not differs
+        return "confirmed" in statuses and not statuses & {"refuted", "mixed", "difference"}
 
     @property
     def behavior(self) -> dict[str, Any]:
@@ -89,13 +77,11 @@ class Learned(Shown):
         return list(self.findings)
 
     def sheet(self) -> Grid:
-        """Return a sheet of the findings, then of the unexplained observations."""
+        """Return a sheet of the findings."""
         seen = [row for row in self.findings if row.status != "not seen"]
         rows = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
-        rows += [("unlisted", f"{row.kind} {row.name}", str(row.count), "", "", row.place) for row in self.unlisted]
         statuses = [finding.status for finding in self.findings]
-        counts = [f"{statuses.count(status)} {status}" for status in _ORDER]
-        title = ", ".join([*counts, f"{len(self.unlisted)} on no list"])
+        title = ", ".join(f"{statuses.count(status)} {status}" for status in _ORDER)
         columns = ("status", "what", "seen", "observed", "assumed", "place")
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
@@ -110,7 +96,6 @@ class Learned(Shown):
                 lines += ["", f"# {BEHAVIORS[row.id].says}", evidence, f"{row.id} = {toml.dumps(row.value)}"]
             elif row.status != "not seen":
                 others.append(f"# {row.status}: {row.id}, {row.seen}, {row.place}")
-        others += [f"# unlisted: {row.kind} {row.name}, {row.count} times, {row.place}" for row in self.unlisted]
         return "".join(f"{visible(line)}\n" for line in (*lines, *others))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -262,8 +247,8 @@ class Replay:
         self.tallies.setdefault(name, {}).setdefault(_plain(value), [value, 0, step.place])[1] += 1
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return a finding for each assumption, with refuted assumptions first."""
-        findings = [self._finding(row.id) for row in assumptions()]
+        """Return a finding for each assumption and unexplained observation, with refuted assumptions first."""
+        findings = [*(self._finding(row.id) for row in assumptions()), *self._unlisted()]
         return tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
 
     def _finding(self, key: str) -> Finding:
@@ -282,21 +267,18 @@ class Replay:
         shown = value if key in self.base else None
         return Finding(id=key, status=status, seen=f"{count} of {total}", value=shown, expected=expected, place=place)
 
-    def unlisted(self) -> tuple[Unlisted, ...]:
-        """Return the events of unknown kinds, and the differences that no setting explains."""
-        rows = [
-            ("event", ".".join(part if is_word(part) else "…" for part in (event.resource, event.action)), event.place)
-            for event in self.sample.events
-            if f"{event.resource}.{event.action}" not in EVENT_KINDS
-        ]
+    def _unlisted(self) -> Iterator[Finding]:
+        """Yield the events of unknown kinds, and the differences that no setting explains."""
+        groups: dict[tuple[str, str], list[str]] = {}
+        for event in self.sample.events:
+            if f"{event.resource}.{event.action}" not in EVENT_KINDS:
+                name = ".".join(part if is_word(part) else "…" for part in (event.resource, event.action))
+                groups.setdefault(("unlisted", name), []).append(event.place)
         for step, attempt in self.differences:
             path = re.sub(r"/\d+(?=/|$)", "", min(attempt.differences))
-            rows.append(("difference", f"{step.name or 'event'} {path}", step.place))
-        groups: dict[Any, list[str]] = {}
-        for kind, name, place in rows:
-            groups.setdefault((kind, name), []).append(place)
-        largest = sorted(groups.items(), key=lambda group: -len(group[1]))[:_MAX_UNLISTED]
-        return tuple(Unlisted(kind, name, len(places), places[0]) for (kind, name), places in sorted(largest))
+            groups.setdefault(("difference", f"{step.name or 'event'} {path}"), []).append(step.place)
+        for (status, name), places in sorted(groups.items(), key=lambda group: -len(group[1]))[:_MAX_UNLISTED]:
+            yield Finding(id=name, status=status, seen=counted(len(places), "times"), place=places[0])
 
 
 _OF_KEYS = frozenset({401, 403})
@@ -344,7 +326,7 @@ def learn(
         items = read_traffic(given_files(paths, names or {}, "learn"), names or {}, reading)
     replay = Replay(sample_of(items, reading), settings("documented"))
     replay.run()
-    return Learned(replay.findings(), replay.unlisted(), reading.counts, (*reading.notes(), *replay.notes()))
+    return Learned(replay.findings(), reading.counts, (*reading.notes(), *replay.notes()))
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:

@@ -179,10 +179,10 @@ class Life:
         """The universe's time as shown by a wall clock."""
         return datetime.fromtimestamp(self._epoch + self.now, UTC)
 
-    def point(self, process: Process, name: str) -> None:
+    def point(self, process: Process, name: str, probability: float = 0.04) -> None:
         """Kill the process at this crash point, if a decision says so."""
         process.check()
-        if self._decide(self._numbered(f"crash {LABEL.get()} {name}"), 2, 0.04):
+        if self._decide(self._numbered(f"crash {LABEL.get()} {name}"), 2, probability):
             self._kill(process, name)
             raise ProcessKilled
 
@@ -213,7 +213,7 @@ class Life:
         shown = fault or f"answered {getattr(response, 'status', 0)}"
         self.add_line("call", f"{name}{what(outgoing.body or b'')}: {shown}")
         if fault == "carried out too late":
-            self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
+            self._after(timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
         if fault.endswith("too late"):
             await pause(timeout)
         answer: Any = _BROKEN.get(fault, response)
@@ -246,8 +246,8 @@ class Life:
         self._process.check()
         return self._process
 
-    def _at(self, when: float, action: Action) -> None:
-        heapq.heappush(self._agenda, (when, next(self._count), action))
+    def _after(self, seconds: float, action: Action) -> None:
+        heapq.heappush(self._agenda, (self.now + seconds, next(self._count), action))
 
     def _numbered(self, name: str) -> str:
         """Return a name with the number of its use."""
@@ -269,7 +269,7 @@ class Life:
         if self._process.loop is not None:
             self.add_line("start", "the application starts again")
         hooks = (lambda: self.now, self._choose_ready, self._before, self._failed_task)
-        loop = VirtualLoop(*hooks)  # type: ignore[abstract]
+        loop = VirtualLoop(*hooks)
         process = self._process = Process(loop)
 
         def start() -> None:
@@ -312,7 +312,7 @@ class Life:
         self._guard(process, "main", process.application.main)
         if not process.dead:
             self._ticks += 1
-            self._at(self.now + _TICK, again)
+            self._after(_TICK, again)
 
     def _guard(self, process: Process, label: str, run: Action) -> Any:
         """Run the application's code outside a task. Return None if the process is killed meanwhile.
@@ -335,7 +335,6 @@ class Life:
 
     def _kill(self, process: Process, where: str) -> None:
         process.dead = True
-        process.loop.kill()
         self.counts["crashes"] += 1
         label = LABEL.get()
         if label.startswith("delivery"):
@@ -347,7 +346,7 @@ class Life:
         if process.dead and process.application is not _BURIED:
             process.application = _BURIED
             process.end()
-            self._at(self.now + _RESTART, self._boot)
+            self._after(_RESTART, self._boot)
 
     def _choose_ready(self, count: int) -> int:
         name = self._numbered("order")
@@ -358,16 +357,9 @@ class Life:
         if error is not None and not isinstance(error, ProcessKilled):
             self.add_line("error", f"a task failed: {type(error).__name__}: {error}")
 
-    def _before(self, label: str) -> None:
-        """Kill the process at an await, if a decision says so."""
-        process = self._process
-        if not label or self.calm:
-            return
-        if self._decide(self._numbered(f"crash {label} await"), 2, 0.006):
-            token = LABEL.set(label)
-            self._kill(process, "at an await")
-            LABEL.reset(token)
-            raise ProcessKilled
+    def _before(self) -> None:
+        if LABEL.get():
+            self.point(self._process, "at an await", 0.006)
 
     def _carry_out(
         self, outgoing: HttpRequest, send: Callable[[HttpRequest], HttpResponse], late: bool = False

@@ -1,12 +1,11 @@
 """Asyncio event loop with virtual time. Nothing waits, and a function chooses which ready callback runs next.
 
-A loop represents one process of an application. `kill()` drops all pending work, as the end of a process does. Threads,
-sockets and subprocesses are rejected.
+A loop represents one process of an application. `dispose()` drops all pending work, as the end of a process does.
+Threads, sockets and subprocesses are rejected.
 """
 
 import asyncio
 import heapq
-import itertools
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
@@ -23,61 +22,52 @@ class NotSimulated(WorkbenchError):
     """The application uses something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
-class Callback(asyncio.TimerHandle):
-    """A callback, with the label of its task."""
-
-    @property
-    def label(self) -> str:
-        """Return the label."""
-        label: str = self._context.get(LABEL, "")  # type: ignore[attr-defined]
-        return label
-
-
-class VirtualLoop(asyncio.AbstractEventLoop):
+class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop whose time is controlled by its owner.
 
     Args:
         now: Returns the virtual time in seconds.
         choose: Returns which of N ready callbacks runs next, from 0.
-        before: Called with a callback's label before the callback runs. If it raises, the callback does not run.
+        before: Called before a callback, in its context. If it raises, the callback does not run.
         on_error: Called with asyncio's report about a failed task.
     """
+
+    _running = False
 
     def __init__(
         self,
         now: Callable[[], float],
         choose: Callable[[int], int],
-        before: Callable[[str], object],
+        before: Callable[[], object],
         on_error: Callable[[Any], object],
     ) -> None:
-        self._now, self._choose, self._before, self._on_error = now, choose, before, on_error
-        self._ready: list[Callback] = []
-        self._timers: list[tuple[float, int, Callback]] = []
-        self._count = itertools.count()
-        self._tasks: list[asyncio.Task[Any]] = []
-        self._running = self._closed = False
+        super().__init__()
+        self.set_exception_handler(lambda _, context: on_error(context))
+        self._now, self._choose, self._before = now, choose, before
+        self._callbacks: list[Any] = []  # handles; a type checker does not know their context
+        self._timers: list[asyncio.TimerHandle] = []
         self.refusal: NotSimulated | None = None
 
     # interface for the owner of the loop
 
     def next_time(self) -> float | None:
         """Return the time of the next callback: now, the time of the next timer, or None."""
-        while self._timers and self._timers[0][2].cancelled():
+        while self._timers and self._timers[0].cancelled():
             heapq.heappop(self._timers)
-        if self._ready:
+        if self._callbacks:
             return self._now()
-        return max(self._timers[0][0], self._now()) if self._timers else None
+        return max(self._timers[0].when(), self._now()) if self._timers else None
 
     def step(self) -> bool:
         """Run one ready callback; return False if none is ready."""
-        while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
-            self._ready.append(heapq.heappop(self._timers)[2])
-        self._ready = [callback for callback in self._ready if not callback.cancelled()]
-        if when is None or not self._ready:
+        while self._timers and self._timers[0].when() <= self._now():
+            self._callbacks.append(heapq.heappop(self._timers))
+        self._callbacks = [callback for callback in self._callbacks if not callback.cancelled()]
+        if not self._callbacks:
             return False
-        number = self._choose(len(self._ready)) if len(self._ready) > 1 else 0
-        self._before(self._ready[number].label)
-        self.run(self._ready.pop(number)._run)
+        number = self._choose(len(self._callbacks)) if len(self._callbacks) > 1 else 0
+        self._callbacks[number]._context.run(self._before)
+        self.run(self._callbacks.pop(number)._run)
         return True
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -104,18 +94,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         task: asyncio.Task[Any] = self.run(lambda: self.create_task(coroutine, context=context))
         return task
 
-    def kill(self) -> None:
-        """Drop all tasks, callbacks and timers without running any of the application's code."""
-        self._closed = True
-        self._ready.clear()
-        self._timers.clear()
-
     def dispose(self) -> None:
-        """Close the coroutines of a killed loop. Their `finally` blocks must have no effect by then."""
-        for task in self._tasks:
-            if not task.done() and (coroutine := task.get_coro()) is not None:
+        """Drop all pending work. The `finally` blocks of the application's coroutines must have no effect by then."""
+        self.set_exception_handler(lambda *_: None)
+        for task in asyncio.all_tasks(self):
+            if (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # errors of a dead process are ignored
                     coroutine.close()
+        self.close()
 
     # methods that asyncio calls
 
@@ -123,43 +109,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._now()
 
     def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
-        handle = Callback(self._now(), callback, args, self, context)
-        if not self._closed:
-            self._ready.append(handle)
-        return handle
-
-    def call_later(self, delay: float, callback: object, *args: object, context: Context | None = None) -> Any:
-        return self.call_at(self._now() + delay, callback, *args, context=context)
+        self._callbacks.append(asyncio.Handle(callback, args, self, context))
+        return self._callbacks[-1]
 
     def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
-        timer = Callback(when, callback, args, self, context)
-        if not self._closed:
-            heapq.heappush(self._timers, (when, next(self._count), timer))
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, timer)
         return timer
-
-    def create_future(self) -> "asyncio.Future[Any]":
-        return asyncio.Future(loop=self)
-
-    def create_task(self, coro: Any, *, name: Any = None, context: Context | None = None, **options: object) -> Any:
-        task = asyncio.Task(coro, loop=self, name=name, context=context, **options)
-        self._tasks.append(task)
-        return task
 
     def is_running(self) -> bool:
         return self._running
-
-    def is_closed(self) -> bool:
-        return False  # callbacks of a dead process do not run
-
-    def get_debug(self) -> bool:
-        return False
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass  # `step` and `next_time` remove it
-
-    def call_exception_handler(self, context: dict[str, Any]) -> None:
-        if not self._closed:
-            self._on_error(context)
 
 
 def _refused(what: str) -> Callable[..., NoReturn]:

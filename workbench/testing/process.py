@@ -109,7 +109,6 @@ class Process:
 
     def end(self) -> None:
         """Drop pending work, roll back open transactions and close the databases."""
-        self.loop.kill()
         self.loop.dispose()
         for database in self.databases:
             with suppress(sqlite3.ProgrammingError):  # the application has closed the database

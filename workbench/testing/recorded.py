@@ -5,6 +5,7 @@ first.
 """
 
 import base64
+import codecs
 import csv
 import gzip
 import io
@@ -15,11 +16,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import attrs
 import orjson
@@ -28,6 +28,7 @@ from workbench.base.errors import Problem, UnusableFile, UsageError, visible
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import get_path
 from workbench.base.system.database import as_uri
+from workbench.client.calls.pace import http_date
 from workbench.sandbox.extensions import ROWS
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
 from workbench.testing.facts import seconds_of
@@ -62,6 +63,7 @@ _ACCESS = re.compile(r'(?:\[([^]]{1,40})] )?"([A-Z]{3,7} \S{1,4000})(?: HTTP/[0-
 _CURL_CALL = re.compile(r"^> (?=[A-Z]+ \S+ HTTP/)", re.MULTILINE)
 _CURL_HEADER = re.compile(r"^([<>]) ([^:\n]+): (.*)$", re.MULTILINE)
 _CURL_STATUS = re.compile(r"^< HTTP/[0-9.]+ (\d{3})", re.MULTILINE)
+_http_date = lru_cache(maxsize=64)(http_date)
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
 """Python errors raised if a recorded value has an unexpected structure."""
 
@@ -205,8 +207,8 @@ def given_files(paths: Paths, names: Texts, of: str) -> list[Path]:
     Raises:
         UsageError: No path is given, or a name is mapped from an unknown meaning.
     """
-    unknown = [visible(f"names.{name}", 60) for name in names if name not in NAMES]
-    problems = [Problem(name, "unknown", f"is not one of {', '.join(NAMES)}") for name in unknown]
+    message = f"is not one of {', '.join(NAMES)}"
+    problems = [Problem(visible(f"names.{name}", 60), "unknown", message) for name in names if name not in NAMES]
     given = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if not given:
         problems.append(Problem("paths", "required", "must be a path, or a list of at least one file or folder"))
@@ -279,38 +281,34 @@ def _member(raw: Members, path: str, default: object) -> Any:
 
 def _har_entries(file: BinaryIO, name: str, reading: Reading) -> Values:
     """Yield the entries of a HAR file, parsed one by one, until an entry is truncated or not JSON."""
-    text, data, start = io.TextIOWrapper(file, "utf-8-sig", "replace"), "", None
-    try:
-        while start is None:  # reads the head of the HAR log, which may list many pages
-            more = text.read(CHUNK)
-            data += more
-            start = _ENTRIES.search(data)
-            if start is None and (not more or len(data) > MAX_ENTRY):
-                raise UnusableFile(f"{name}: has no log.entries: not a HAR file")
-        end, number = start.end(), 1
-        while data[end : end + 1] != "]":
-            try:
-                entry, end = _DECODER.raw_decode(data, end)
-            except (ValueError, RecursionError):
-                more = text.read(max(CHUNK, len(data) - end))
-                if not more or len(data) - end > MAX_ENTRY:
-                    reading.skip("an entry is cut off, not JSON or too large", f"{name}:{number}")
-                    return
-                data, end = _BETWEEN.sub("", data[end:] + more, count=1), 0
-                continue
-            yield f"{name}:{number}", entry
-            number += 1
-            end = _BETWEEN.match(data, end).end()  # type: ignore[union-attr]
-    finally:
-        text.detach()  # detached, so that the file stays open for its owner
+    decode, data, start = codecs.getincrementaldecoder("utf-8-sig")("replace").decode, "", None
+    while start is None:  # reads the head of the HAR log, which may list many pages
+        more = decode(file.read(CHUNK))
+        data += more
+        start = _ENTRIES.search(data)
+        if start is None and (not more or len(data) > MAX_ENTRY):
+            raise UnusableFile(f"{name}: has no log.entries: not a HAR file")
+    end, number = start.end(), 1
+    while data[end : end + 1] != "]":
+        try:
+            entry, end = _DECODER.raw_decode(data, end)
+        except (ValueError, RecursionError):
+            more = decode(file.read(max(CHUNK, len(data) - end)))
+            if not more or len(data) - end > MAX_ENTRY:
+                reading.skip("an entry is cut off, not JSON or too large", f"{name}:{number}")
+                return
+            data, end = _BETWEEN.sub("", data[end:] + more, count=1), 0
+            continue
+        yield f"{name}:{number}", entry
+        number += 1
+        end = _BETWEEN.match(data, end).end()  # type: ignore[union-attr]
 
 
 def _headers(raw: object) -> dict[str, str]:
-    raw = _json(raw.encode()) if isinstance(raw, str) else raw
-    pairs: Iterable[Any] = raw.items() if isinstance(raw, Mapping) else ()
+    raw = _json(raw) if isinstance(raw, str) else raw
     if isinstance(raw, list):
-        pairs = [(pair["name"], pair["value"]) if isinstance(pair, dict) else pair for pair in raw]
-    return {str(name).lower(): str(value) for name, value in pairs}
+        raw = dict((pair["name"], pair["value"]) if isinstance(pair, dict) else pair for pair in raw)
+    return {str(name).lower(): str(value) for name, value in raw.items()} if isinstance(raw, Mapping) else {}
 
 
 def _har_members(entry: Json, place: str, reading: Reading) -> Members:
@@ -356,8 +354,8 @@ def _exchange(members: Members, place: str, reading: Reading) -> Exchange | None
     if not 100 <= number < 1000:
         reading.skip("no answer", place)
         return None
-    host = urlsplit(url).netloc if "://" in url else ""
     target, _, query = url.partition("?")
+    host = target.partition("://")[2].partition("/")[0]
     _, prefix, path = target.partition(PREFIX + "/")
     operation, path_members = _operation(method, "/" + path) if prefix else (None, {})
     if operation is not None:
@@ -377,7 +375,7 @@ def _exchange(members: Members, place: str, reading: Reading) -> Exchange | None
         status=number,
         headers=headers,
         received=received,
-        at=http_time(headers["date"]) if "date" in headers else seconds_of(members.get("time")),
+        at=_http_date(headers["date"]) if "date" in headers else seconds_of(members.get("time")),
         operation=operation,
         path_members=path_members,
         body=_json(sent),
@@ -405,15 +403,6 @@ def _operation(method: str, path: str) -> tuple[Json, Texts]:
         if row.method == method and (members := row.in_path(path)) is not None:
             return row, members
     return None, {}
-
-
-@lru_cache(maxsize=64)
-def http_time(text: str) -> float | None:
-    """Return the time of a Date header, in seconds since 1970; None for any other text."""
-    try:
-        return parsedate_to_datetime(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 # logs

@@ -9,6 +9,7 @@ import ipaddress
 import re
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -28,13 +29,9 @@ TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CODE = re.compile(r"[A-Z]{2,3}")
 _PLAIN = frozenset(
-    {
-        "merchantCategoryCode", "balance", "exchangeRate", "advanceRate", "amount", "limit", "offset",
-        "chainId", "contractVersion", "parameters", "points", "isAmountNative", "expirationMonth", "expirationYear",
-        "expiresAt",
-    }
-)  # fmt: skip
-"""Members whose texts are numbers, and not private."""
+    {"merchantCategoryCode", "balance", "isAmountNative", "expirationMonth", "expirationYear", "expiresAt"}
+)
+"""Members in addition to `numbers()` whose texts are numbers, and not private."""
 _CODES = frozenset(
     {"currency", "localCurrency", "country", "countryCode", "countryOfIssue", "merchantCountry", "region"}
 )
@@ -124,16 +121,17 @@ class Shapes:
             or (name in _CODES and _CODE.fullmatch(text))
             or (name in declared(walk.DateTime) and MOMENT.fullmatch(text))
             or (name == "version" and VERSION.fullmatch(text))
-            or (name in _PLAIN and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text))
+            or (name in _PLAIN | numbers() and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text))
         )
         if is_open:
             return text
         if _DAY.fullmatch(text):
             drawn_day = self._drawn(text)
             return f"19{50 + drawn_day[0] % 50}-{1 + drawn_day[1] % 12:02}-{1 + drawn_day[2] % 28:02}"
-        if ("." in text or ":" in text) and (address := _ip(text)) is not None:
-            last = self._drawn(text)[0]
-            return f"192.0.2.{last}" if address.version == 4 else f"2001:db8::{last:x}"
+        if "." in text or ":" in text:
+            with suppress(ValueError):
+                version, last = ipaddress.ip_address(text).version, self._drawn(text)[0]
+                return f"192.0.2.{last}" if version == 4 else f"2001:db8::{last:x}"
         return TOKEN.sub(lambda match: self._token(match[0]), text)
 
     def _drawn(self, text: str) -> bytes:
@@ -171,10 +169,3 @@ def _alike(character: str, byte: int, place: int) -> str:
 
 def _alike_text(drawn: bytes, text: str) -> str:
     return "".join(_alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, drawn, strict=False)))
-
-
-def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None

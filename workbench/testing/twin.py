@@ -30,14 +30,11 @@ Run = Callable[["Twin"], Any]
 """A call, which returns its response, or a change."""
 
 
+@attrs.frozen
 class _Seeds(Seeds):
     """Seeds that give new records the recorded ids."""
 
-    wanted: dict[str, str]
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        object.__setattr__(self, "wanted", {})
+    wanted: dict[str, str] = attrs.field(factory=dict, eq=False)  # seeds are hashable
 
     def uuid(self, label: str) -> str:
         """Return the recorded id of a kind for its first record, and seeded ids afterwards."""

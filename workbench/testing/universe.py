@@ -79,7 +79,7 @@ class Universe(Deliveries):
             action()
             self.collect()
 
-        self._at(self.now + seconds, act)
+        self._after(seconds, act)
 
     def simulate(self, handler: Callable[..., SimulatedTransaction], **members: object) -> SimulatedTransaction:
         """Run a handler of the sandbox as a cardholder or merchant would, without faults."""
@@ -151,7 +151,7 @@ class Universe(Deliveries):
         if not self.calm and len(self._agenda) == self._ticks:
             self.kill_between("after the last delivery")
             self.calm = True
-            self._at(self.now + _CALM, self._end)
+            self._after(_CALM, self._end)
         due = None if process.dead else process.loop.next_time()
         if due is None or self._agenda[0][0] <= due:
             when, _, action = heapq.heappop(self._agenda)
@@ -172,7 +172,7 @@ class Universe(Deliveries):
         self.sync()
         self._over = len(self._agenda) == self._ticks
         if not self._over:
-            self._at(self.now + _MINUTE, self._end)
+            self._after(_MINUTE, self._end)
 
     def _read_books(self, process: Process, name: str) -> Books:
         """Return the books or holds of the application. Transactions of 0 cents are left out."""

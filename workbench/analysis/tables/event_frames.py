@@ -125,7 +125,9 @@ def kinds_of(of: str | None) -> frozenset[str] | None:
     return kinds
 
 
-def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
+def events_frame(
+    x: object, of: str | None = None, reveal: Collection[str] = (), *, nameless: bool = False
+) -> pd.DataFrame:
     """Return a frame of events: the envelope, `at`, then the `body.…` columns of each kind that occurs.
 
     Args:
@@ -133,9 +135,14 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
         of: Keep only events whose kind, known or unknown, matches this name or pattern. The columns of the matching
             kinds exist even in an empty frame.
         reveal: Names of masked columns to show.
+        nameless: Whether to keep objects without resource and action too.
     """
     kinds = kinds_of(of)
-    rows = [row for row in delivered_events(x) if of is None or fnmatchcase(row[0].kind or "", of)]
+    rows = [
+        row
+        for row in delivered_events(x)
+        if of is None or fnmatchcase(row[0].kind or "", of) or (nameless and not row[0].resource)
+    ]
     columns = events_layout({event.kind for event, *_ in rows} if kinds is None else kinds)
     revealed = columns.shown(reveal)
     table = arrow_table(columns, [event for event, *_ in rows], revealed)

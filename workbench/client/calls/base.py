@@ -33,8 +33,8 @@ EnvironmentName = Literal["sandbox", "production"]
 class Connections:
     """Transports that a client shares with its views. Each owner has one transport, which is created on first use.
 
-    A forked process must not share its parent's connections, because answers would mix. Asynchronous connections belong
-    to one event loop.
+    A forked process must not share its parent's connections, because answers would be mixed up. Asynchronous
+    connections belong to one event loop.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -211,7 +211,7 @@ class BaseClient(Operations, ABC):
         arming = self._context.new_arming(operations, minutes, reason)
         until = f"{arming.until:%Y-%m-%d %H:%M:%S} UTC"
         self._context.note("armed", f"{', '.join(sorted(arming.operations))} until {until}: {arming.reason}")
-        self._context.arming = arming  # set after the note is written, because nothing may be armed without a record
+        self._context.arming = arming  # set only after the note is written, because every arming must be recorded
         return arming
 
     def disarm(self) -> None:
@@ -400,9 +400,7 @@ def allowed_by(client: BaseClient) -> frozenset[str]:
 
 
 def stoppable(client: BaseClient, stopped: Callable[[], bool]) -> Any:
-    """Return a stoppable view of a client. If the view is stopped, calls that wait for a rate limit or a retry are not
-    sent.
-    """
+    """Return a view of a client that can be stopped: calls that wait for a rate limit or a retry are then not sent."""
     return client._view(_stopped=stopped)
 
 

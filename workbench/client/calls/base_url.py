@@ -1,7 +1,4 @@
-"""Base URLs of services.
-
-A base URL is normalized: `https` except for loopback, without user, password, query or fragment.
-"""
+"""Base URLs of services, normalized: `https` except for loopback, without user, password, query or fragment."""
 
 import ipaddress
 from urllib.parse import urlsplit

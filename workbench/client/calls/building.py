@@ -22,7 +22,7 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
         names = [known.name for known in members(member.of)]
         problems_of = (_unknown(name, names) for name in member.names)
         unknown += [attrs.evolve(problem, path=member.prefix + problem.path) for problem in problems_of]
-    # A member given with its wire name is reported once, as unknown, and not as missing as well.
+    # An argument with the wire name of a member is reported only as unknown; the member is not reported as missing.
     spelled = {snake(problem.path) for problem in unknown}
     return (
         *unknown,
@@ -76,7 +76,7 @@ def from_wire(
 
 
 def _as_text(value: object) -> Any:
-    """Return a query value as text. A query stored as JSON may contain numbers and booleans."""
+    """Return a query value as text; a query stored as JSON may contain numbers and booleans."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | Decimal) else value

@@ -16,7 +16,7 @@ from workbench.service.interface.table import Operation
 
 
 class Cleaner:
-    """Masks private values that text or nested JSON repeats, also in another letter case or grouping.
+    """Function that masks private values repeated in text or nested JSON, also in another letter case or grouping.
 
     Every answer of a service is cleaned before it enters an error, the journal, a log, a span, a recording or an
     export.
@@ -31,9 +31,7 @@ class Cleaner:
         self._operation, self._request, self._key = operation, request, key
 
     def __call__(self, value: object) -> Any:
-        """Return a text or JSON value, including member names, with private values masked. A masked number becomes
-        text.
-        """
+        """Return a text or JSON value with private values masked, also in member names. Masked numbers become text."""
         if isinstance(value, str):
             return self._text(value) if self._is_near(value) else value
         if isinstance(value, Mapping):
@@ -48,21 +46,19 @@ class Cleaner:
         cleaned = self._pattern.sub(DOTS, text)
         if cleaned.isascii():
             return cleaned
-        # other forms of a character, such as mathematical digits and circled letters
+        # also search the text with plain characters in place of variants such as mathematical digits
         compatible = unicodedata.normalize("NFKC", cleaned)
         again = self._pattern.sub(DOTS, compatible)
         return cleaned if again == compatible else again
 
     def _is_near(self, text: str) -> bool:
-        """Return whether a text may repeat a private value. This quick test comes first, because the pattern takes 50
-        ms to build.
-        """
+        """Return whether a text may repeat a private value. If not, the pattern, which takes 50 ms, is not built."""
         folded = _letters(text)
         return any(map(text.__contains__, self._marks)) or any(form in folded for form in self._folded)
 
     @cached_property
     def _marks(self) -> frozenset[str]:
-        """Substrings that make a check of a text necessary: starts of escapes, and short values as separate words."""
+        """Substrings of texts that must be checked with the pattern: starts of escapes, and short private values."""
         short = [text for text in self._texts if len(_letters(text)) <= 3]
         return frozenset(["%", "\\", "&", *short, *map(str.upper, short)])
 
@@ -162,6 +158,6 @@ def _grouped(text: str) -> str:
     if any(map(str.isdigit, letters)):
         letter_groups = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
         return "0*" + _SEPARATOR.join(letter_groups)
-    # separators may stand between all letters, as in text decoded with another encoding
+    # alternative with separators between all letters, as in text decoded with a wrong encoding
     apart = _SEPARATOR.replace("{0,", "{1,").join(map(_character, letters))
     return f"{_SEPARATOR.join(letter_groups)}|{apart}"

@@ -95,9 +95,7 @@ class _Calls(BaseClient):
         return HttpResponse(outgoing, answer.status, answer.headers, answer.body)
 
     def _refused_in_test(self) -> Broken | None:
-        """Return the reason why a pytest test must not call a real service, unless a tool answers in place of the
-        service.
-        """
+        """Return the error of a pytest test that would call a real service; None if the call is allowed or mocked."""
         if self._given is not None or self._url.local or not os.environ.get("PYTEST_CURRENT_TEST"):
             return None
         if network().is_replaced():
@@ -129,10 +127,10 @@ class _Calls(BaseClient):
             from workbench.base.system.certificates import trusted  # this import loads ssl
 
             context = trusted(self._ca_file)
-        else:  # use the certificates that httpx or the environment trusts
+        else:  # trust the certificates of httpx or of the environment
             context = network().httpx.create_ssl_context(trust_env=self._http.trust_env)
         if (certificate := self._http.client_cert_file) is not None:
-            try:  # an empty password, because OpenSSL would ask for one at the terminal
+            try:  # pass an empty password, because OpenSSL would otherwise ask for a password at the terminal
                 context.load_cert_chain(certificate, self._http.client_key_file, password=lambda: b"")
             except (OSError, ValueError) as error:
                 text = (
@@ -243,7 +241,7 @@ _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
 
 
 class RawReader(AsyncClient):
-    """Concurrent reads that return raw bodies, for parsers that handle batches of them.
+    """Client for concurrent reads that return raw bodies, for parsers that handle bodies in batches.
 
     The reader shares key, rate limits, pauses and retry budget with its client. Calls are checked, limited and retried
     as usual, but answers are not parsed.

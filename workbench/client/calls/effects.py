@@ -23,7 +23,7 @@ declare(
 
 
 class Outcome(StrEnum):
-    """Outcome of a call with an effect. `SENDING` means that the call is in flight, or that its process ended."""
+    """Outcome of a call with an effect. `SENDING`: the call is in flight, or its process ended during the call."""
 
     SENDING = "sending"
     DONE = "done"

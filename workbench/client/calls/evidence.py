@@ -28,15 +28,13 @@ class Verdict(StrEnum):
 
 
 class EventSource(Protocol):
-    """Events that a journal counts as evidence. A mark is the id of a sandbox's world, a colon and a position."""
+    """Source of events that a journal counts as evidence. A mark is a sandbox's world id, a colon and a position."""
 
     def mark(self) -> str:
         """Return the current position, before a call is sent."""
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
-        """Return the events after the earliest mark, and the id of their world if the events are complete, or ""
-        otherwise.
-        """
+        """Return the events after the earliest mark, and their world id if the events are complete, otherwise ""."""
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -149,7 +147,7 @@ class Evidences:
         return evidence
 
     def _counted(self, evidence: Evidence, entry: JournalEntry, trace: Trace, key: Key) -> Evidence:
-        """Return evidence with the verdict of the counts."""
+        """Return evidence with a verdict from the numbers of events and of calls that may have caused them."""
         alike = {key, UNCLEAR}
         events = [event for shown, event in self._shown_by(entry.operation, trace) if key in (shown, UNCLEAR)]
         calls = [
@@ -188,7 +186,7 @@ class Evidences:
         return trace.of_call(entry.request, self)
 
     def _shown_by(self, operation: str, trace: Trace) -> list[tuple[Key, Any]]:
-        """Return the events that calls of an operation may have caused, with their keys, except attributed ones."""
+        """Return events that calls of an operation may have caused, with keys, except events of one identified call."""
         if operation not in self._shown:
             shown = self._shown[operation] = []
             for event in self._events:
@@ -216,7 +214,7 @@ class Evidences:
         return self._calls[operation]
 
     def _repeated(self, entry: JournalEntry) -> str:
-        """Return the probable meaning of a repeated call's refusal, as text."""
+        """Return a remark if a resend of the call was refused as a repetition, otherwise an empty text."""
         for other in self._entries:
             effect = _effect(other)
             if other.resend_of == entry.id and effect is not None and effect.is_repeat(other.status, other.error):
@@ -240,9 +238,7 @@ def _created_by(entry: JournalEntry) -> str | None:
 
 
 def _is_superseded(entry: JournalEntry) -> bool:
-    """Return whether a call counts as done only because its resend succeeded. This proves nothing about the call
-    itself.
-    """
+    """Return whether a call counts as done only because its resend succeeded, which proves nothing about the call."""
     return entry.resolution is not None and entry.resolution.by == RESEND
 
 

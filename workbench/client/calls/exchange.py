@@ -91,7 +91,7 @@ class Exchange:
         self.attempt: Attempt | None = None
         self.ending: tuple[Outcome, int | None, str | None] | None = None  # None until the outcome is known
         self.is_recorded = False  # whether the outcome is in the journal
-        self.active = True  # False once the coroutine has ended
+        self.active = True  # False after the coroutine has ended
         self.notices: list[str] = []  # notices from responses, which are reported after the outcome is recorded
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class Exchange:
         try:
             return await self._run(transmit, pause, renew_key)
         finally:
-            self.active = False  # an assignment calls no function, so no interrupt can occur here
+            self.active = False  # no interrupt can prevent this, since an assignment calls no function
 
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
@@ -139,7 +139,7 @@ class Exchange:
         finally:
             try:
                 self.record_end()
-            finally:  # tried again, since an interrupt may have prevented the first attempt to record
+            finally:  # try again, since an interrupt may have prevented the first attempt
                 self.record_end()
             for notice in self.notices:
                 advise(notice)
@@ -169,14 +169,14 @@ class Exchange:
             self.log(outcome, clock.monotonic() - begun)
             if isinstance(outcome, HttpResponse) and outcome.status == 401 and not self.key_renewed:
                 self.key_renewed = await renew_key(outgoing.key_version)
-                if self.key_renewed:  # a 401 means that the service carried nothing out
+                if self.key_renewed:  # sending again is safe: a 401 means that the service carried out nothing
                     self.__dict__.pop("clean", None)  # the cached function masks the earlier key
                     continue
             again = self.failed(outcome) if isinstance(outcome, Broken) else self.answered(outcome)
             if again is None:
                 return
             outgoing.phase, outgoing.status = -1, None
-            if again > 0:  # if `again` is 0, the pace adds the pause
+            if again > 0:  # with 0, the rate limiter makes the pause
                 if clock.monotonic() + again > self.deadline:
                     self.give_up(outcome)
                 await pause(again)
@@ -238,12 +238,11 @@ class Exchange:
         try:
             recorder.begin(entry, self.seen.shown, self)
         except errors.CannotRecord:
-            self.attempt = None  # no journal entry was written, so none is completed
+            self.attempt = None  # no journal entry exists, so no outcome must be recorded
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the idempotency key to send: the key of the first attempt, the caller's key, or the call id if a
-        header is configured.
+        """Return the idempotency key to send: the first attempt's key, the caller's, or the call id with a set header.
 
         Raises:
             InvalidRequest: The caller's key belongs to another call.
@@ -316,18 +315,18 @@ class Exchange:
             error.add_note(unknown_text(self.named, f"interrupted by {kind}"))
 
     def not_sent(self, why: str, cause: Exception | None = None) -> NoReturn:
-        """Raise the error of a request that was not sent."""
+        """Record that a request was not sent, and raise the error."""
         self.end(Outcome.NOT_SENT, error=why)
         raise errors.NotSent(
             f"{self.described}: never left this machine ({why}). It is safe to try again.{self.retry_budget_note}"
         ) from cause
 
     def outcome_unknown(self, known: str, response: HttpResponse | None = None) -> NoReturn:
-        """Raise the error of a write that was sent and whose outcome is unknown."""
+        """Record the unknown outcome of a write that was sent, and raise the error."""
         refusal, status = ErrorBody(), None
         if response is not None:
             status, refusal = response.status, messages.refusal(response, self.clean)
-            if not isinstance(refusal.body, dict):  # a proxy's error page may contain data of others
+            if not isinstance(refusal.body, dict):  # the error page of a proxy may contain data of other users
                 refusal = ErrorBody(message=messages.without_values(refusal.message or "") or None)
         message = f"{known} ({refusal.summary})" if refusal.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=message)
@@ -342,20 +341,20 @@ class Exchange:
 
     @property
     def retry_budget_note(self) -> str:
-        """A sentence for errors when the retry budget is used up, otherwise empty."""
+        """Sentence for errors if the retry budget is used up, otherwise empty."""
         if 0 < self.tries < self.context.attempts and self.context.budget.left < 10:
             return " Too many calls failed, so no call is retried until some succeed."
         return ""
 
     def failed(self, broken: Broken) -> float:
-        """Return the delay before the next attempt after no answer arrived."""
+        """Return the delay before the next attempt of a call without an answer. A write is not sent a second time."""
         if broken.left and self.operation.effect:
             late = broken.timeout and self.context.timeout is not None
             self.outcome_unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
         return self.again(broken)
 
     def again(self, outcome: Broken | HttpResponse) -> float:
-        """Return the delay before the next attempt, if attempts and shared budget allow one."""
+        """Return the delay before the next attempt. Raise the last error if attempts or shared budget are used up."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
         if isinstance(outcome, Broken) and outcome.final:
             self.give_up(outcome)
@@ -398,9 +397,7 @@ class Exchange:
         return self.again_as_asked(response)
 
     def limited(self, response: HttpResponse) -> float:
-        """Return the delay after a 429. Reads wait as the service asks. Calls with an effect are retried only if the
-        caller allowed a resend.
-        """
+        """Return the delay after a 429. A call with an effect is retried only if the caller allowed a resend."""
         self.context.on_rate_limit()
         if self.operation.effect and "resend" not in self.allowing:
             self.pause_as_asked(response)
@@ -408,7 +405,7 @@ class Exchange:
         return self.again_as_asked(response)
 
     def again_as_asked(self, response: HttpResponse) -> float:
-        """Return the delay before the next attempt, which is 0 after a pause that the service requested."""
+        """Return the delay before the next attempt: 0 if the service requested a pause, which applies to all calls."""
         asked = self.pause_as_asked(response)
         if asked > LONGEST_WAIT or self.context.clock.monotonic() + asked > self.deadline:
             self.refused(response)
@@ -416,9 +413,7 @@ class Exchange:
         return 0.0 if asked else pause
 
     def pause_as_asked(self, response: HttpResponse) -> float:
-        """Make all threads wait for Retry-After, unless the delay is too long. Return the delay in seconds, 0 without
-        the header.
-        """
+        """Pause all calls for Retry-After, unless it is too long. Return it in seconds, or 0 without the header."""
         asked = retry_after(response.headers, self.context.clock.now()) or 0.0
         if 0 < asked <= LONGEST_WAIT:
             self.context.pace.pause(self.context.clock.monotonic() + asked)
@@ -480,7 +475,7 @@ class Exchange:
             elif response.body.strip():
                 raw = strict_json.loads(response.body, repair=True)
                 why = None if raw is not None and (operation.many or isinstance(raw, dict)) else "it is not an object"
-            elif not operation.effect:  # for a read, an empty list would claim that nothing exists
+            elif not operation.effect:  # an empty list from a read would claim that no records exist
                 why = "it is empty"
             if why is None:
                 self.answer = context.converter.read_answer(operation, raw)
@@ -500,7 +495,7 @@ class Exchange:
         too_large = broken is not None and broken.too_large
         if too_large:
             text = f"{accepted} is larger than {messages.CAP // 1_000_000} MB and was not read to its end."
-        # a dict stays as received, since its repr in the error hides its values
+        # a dict is not cleaned, since its repr in the error hides its values
         body = raw if isinstance(raw, dict) else self.clean(raw)
         if operation.effect:
             raise errors.UnreadableEffect(
@@ -512,9 +507,7 @@ class Exchange:
     # notices and logs of answers
 
     def log(self, outcome: HttpResponse | Broken, seconds: float) -> None:
-        """Log the response to one attempt, with its structured data in the record's attribute `call`, without
-        private values.
-        """
+        """Log the response to one attempt without private values. The record's attribute `call` has the data."""
         if isinstance(outcome, HttpResponse):
             for context, collected in RESPONSES.get():
                 if context is self.context:
@@ -542,7 +535,7 @@ class Exchange:
             _trace(traces, call, failed=status is None or status >= 400)
 
     def read_notices(self, response: HttpResponse) -> None:
-        """Store the service's time and its notices."""
+        """Store the service's time and the notices in a response."""
         date = response.headers.get("date")
         if date is not None:
             self.context.newest_date = (date, self.context.clock.now().timestamp())
@@ -552,7 +545,7 @@ class Exchange:
                 self.once(name, f"{notice} ({visible(value, 120)})", say)
 
     def once(self, kind: str, note: str, say: Callable[[str], object]) -> None:
-        """Store a notice of an operation, and report a new notice."""
+        """Store a notice about an operation, and report it if it is new."""
         of_all = kind == "workbench-ignored"  # a sandbox ignores the header for all operations, so one notice is enough
         key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {note}"
         if key not in self.context.noticed:

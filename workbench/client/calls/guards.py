@@ -109,7 +109,7 @@ class ClientContext:
 
     @property
     def locked(self) -> str:
-        """Reason why calls with an effect may not be sent to this service. The text is empty if they may be sent."""
+        """Reason why calls with an effect may not be sent to this service; empty if they may be sent."""
         if self.is_embedded or self.is_sandbox:
             return ""
         return f"{READONLY}=1 is set" if readonly() else refusal(effect=True, production=self.production)
@@ -173,7 +173,7 @@ class ClientContext:
             )
 
     def check_duplicate(self, what: str, earlier: Any) -> None:
-        """Refuse a write that repeats a write of the last 24 hours in production. Elsewhere, warn about the write."""
+        """Refuse a write that repeats a write of the last 24 hours in production; elsewhere only warn."""
         said = (
             f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome "
             f"{earlier.outcome.shown} "
@@ -185,8 +185,7 @@ class ClientContext:
 
     @property
     def clock_skew(self) -> float | None:
-        """Seconds by which this machine's clock is ahead of the service's latest `Date` header; None before the first
-        call.
+        """Seconds by which this machine's clock is ahead of the service's last `Date` header; None before any call.
 
         The header has a resolution of one second, so a difference below two is not significant.
         """
@@ -226,8 +225,7 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
 
 
 def confirmation_text(operation: Operation[..., Any], request: object, host: str) -> str:
-    """Return the text that a person confirms before a call in production, with operation, host and every value that is
-    sent.
+    """Return the text to confirm before a call in production, with operation, host and every value that is sent.
 
     Amounts and destinations come first. Secret values show only their last four characters.
     """

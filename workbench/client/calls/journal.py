@@ -92,7 +92,7 @@ class Recorder:
         self._process = ""
         self._opening = threading.Lock()
         self._calls: WeakValueDictionary[str, Any] = WeakValueDictionary()
-        self._unwritten: dict[str, list[Any]] = {}  # rows since the last read, for a journal in memory only
+        self._unwritten: dict[str, list[Any]] = {}  # rows since the last read, only of a journal in memory
 
         if self._path is not None:
             if self.is_file:
@@ -106,10 +106,10 @@ class Recorder:
         return self._path is not None and self._path.exists()
 
     def _here(self) -> str:
-        """Return the name of this process in its entries. Other processes test a lock with this name to see whether
-        this process runs.
+        """Return the name of this process in journal entries, which is also the name of its lock.
 
-        After a fork, calls in flight belong to the parent.
+        The lock shows other processes whether this process is running. After a fork, calls in flight belong to the
+        parent.
         """
         if self._pid != os.getpid():
             with INHERITING:
@@ -119,7 +119,7 @@ class Recorder:
         return self._process
 
     def opened(self) -> Database:
-        """Return the database with all calls so far. The database is opened on first use."""
+        """Return the database, opened on first use, with all calls so far."""
         self._here()
         with self._opening:
             if self._database is None:
@@ -154,7 +154,7 @@ class Recorder:
     # for the client
 
     def digest(self, operation: Operation[..., Any], body: bytes) -> str:
-        """Return the keyed hash of a body; without the key, values cannot be recovered by hashing candidates."""
+        """Return the keyed hash of a body. Without the key, hashing candidates cannot recover the values."""
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
@@ -169,7 +169,7 @@ class Recorder:
         """Return an entry with the data for evidence: a hash of private values, and the position among the events.
 
         Args:
-            direct: Whether a sandbox of this process answers, so that its events end with the call.
+            direct: Whether a sandbox in this process answers, so that all events exist when the call ends.
         """
         trace = operation.effect.evidence if operation.effect is not None else None
         identity = trace.identity(request) if trace is not None and trace.identity is not None else None
@@ -179,8 +179,7 @@ class Recorder:
         return attrs.evolve(entry, trace="" if identity is None else self.hashed(identity), mark=mark)
 
     def begin(self, entry: JournalEntry, shown: dict[str, Any], call: object) -> None:
-        """Record a call with its masked request before it is sent. If `call` ends without a recorded outcome, the
-        outcome is unknown.
+        """Record a call with its masked request before it is sent. The outcome is unknown if `call` ends without one.
 
         Raises:
             CannotRecord: The call cannot be recorded, so it must not be sent.
@@ -213,10 +212,11 @@ class Recorder:
                 self.opened()
             return
         with _usable("written, so nothing is sent"):
-            # The lease tells other processes that calls of this one may be in flight.
+            # The lease shows other processes that calls of this process may be in flight.
             database = self.opened()
             with self._opening:
-                if not database.lease(self._process):
+                # another process may hold the lock for an instant, to see whether this process runs
+                if not database.lease(self._process, 2.0):
                     raise UnusableFile(f"the lock of {self.place} cannot be taken")
         if entry.idempotency_key is not None:  # written before the call, because a resend needs the same key
             self._write("INSERT INTO keys (call, key) VALUES (?, ?)", (entry.id, entry.idempotency_key))
@@ -300,7 +300,7 @@ class Recorder:
     # for the journal
 
     def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[JournalEntry]:
-        """Return entries, oldest first. A call in flight whose process ended or lost track of it is unknown."""
+        """Return entries, oldest first. A call in flight has an unknown outcome if its process ended or lost it."""
         here = self._here()
         if self._path is not None and self._database is None and not self.is_file:
             return []
@@ -317,10 +317,12 @@ class Recorder:
 
     def close(self) -> None:
         """Close the file. The next use reopens the file. A journal in memory is not lost."""
-        if self._database is not None and self._path is not None:
-            self._database.end_lease(self._process, forever=True)
-            self._database.close()
-            self._database = None
+        self._here()
+        with self._opening:
+            if self._database is not None and self._path is not None:
+                self._database.end_lease(self._process, forever=True)
+                self._database.close()
+                self._database = None
 
 
 @contextmanager
@@ -478,8 +480,9 @@ class Journal:
     def resolve(
         self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = ""
     ) -> JournalEntry:
-        """Record the actual outcome of a call whose outcome was unknown, with person and time. The outcome can be
-        corrected later. Resolving a call that is done as `done` has no effect.
+        """Record the actual outcome of a call whose outcome was unknown, with person and time.
+
+        The outcome can be corrected later. Resolving a call that is done as `done` has no effect.
         """
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
@@ -569,7 +572,7 @@ def what(operation: Operation[..., Any], request: object) -> str:
 
 
 def recorder_of(journal: Journal) -> Recorder:
-    """Return the recorder of a client."""
+    """Return the recorder of a client's journal."""
     return journal._recorder
 
 

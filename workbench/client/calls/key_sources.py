@@ -34,10 +34,10 @@ def find_key(profile: Profile) -> Key:
     """
     variables = _key_variables(profile)
     for variable in variables:
-        if os.environ.get(variable):
-            key = Key(os.environ[variable])
+        if value := os.environ.get(variable):
+            key = Key(value)
             if profile.forget_key_variable:  # hides the key from child processes and from `%env`
-                del os.environ[variable]
+                os.environ.pop(variable, None)
             return key
     if profile.key_command:
         return Key.of(partial(_from_command, profile.key_command))
@@ -116,11 +116,11 @@ def _from_keyring(name: str) -> Key | None:
     passwords: list[str | None] = []
 
     def look_up() -> None:
-        # without a usable keyring, many kinds of errors are raised, and the key does not exist
+        # an unusable keyring raises errors of many kinds, and then has no key
         with suppress(Exception):
             passwords.append(keyring.get_password(APPLICATION, name))
 
-    # the thread is abandoned if the keyring waits for a person or a bus
+    # the thread is abandoned if the keyring waits for a person or for D-Bus
     asking = threading.Thread(target=look_up, daemon=True)
     asking.start()
     asking.join(_COMMAND_SECONDS)

@@ -54,7 +54,7 @@ def state_folder() -> Path:
 def read_or_make(path: Path, content: bytes) -> bytes:
     """Return the content of a file. If it is missing, write `content` atomically, readable only by its owner.
 
-    If several processes create it at once, all return the content of the one that succeeded.
+    If several processes create the file at once, all return the content that was written first.
     """
     with contextlib.suppress(FileNotFoundError):
         return path.read_bytes()

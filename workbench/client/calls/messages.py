@@ -12,7 +12,7 @@ from workbench.service.interface.table import Operation
 from workbench.service.interface.vocabulary import Role
 
 CAP = 10_000_000  # maximum bytes of a decompressed response
-WRITTEN = 2  # from this phase on, the service may have acted
+WRITTEN = 2  # phase from which the service may have carried out the request
 
 
 @attrs.define(eq=False, repr=False)
@@ -70,13 +70,13 @@ class HttpResponse:
 
 @attrs.frozen(eq=False, repr=False)
 class Broken:
-    """A call without an answer, with cause, transport error, and whether the call may have been carried out."""
+    """Failed attempt without an answer: its cause, and whether the service may have carried out the call."""
 
     why: str
     left: bool = attrs.field(kw_only=True)
     timeout: bool = attrs.field(default=False, kw_only=True)
     too_large: bool = attrs.field(default=False, kw_only=True)
-    # whether another attempt would end in the same way, so that none is made
+    # whether another attempt would fail in the same way, so the call is not retried
     final: bool = attrs.field(default=False, kw_only=True)
     cause: Exception | None = attrs.field(default=None, kw_only=True)
 
@@ -95,7 +95,7 @@ class ErrorBody:
 
     @property
     def summary(self) -> str:
-        """Error and message in one line. The text is empty if there are none."""
+        """Error and message in one line; empty without both."""
         text = ": ".join(part for part in (self.error, self.message) if part)
         named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
         return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)
@@ -131,7 +131,7 @@ def _text(value: object) -> str | None:
 
 
 def without_values(text: str) -> str:
-    """Mask possible private values in a proxy's text: words with a digit or an @."""
+    """Mask words with a digit or an @ in a text of a proxy, which may be private values."""
     return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 

@@ -136,7 +136,7 @@ def checked(table: Mapping[str, Any], rules: Mapping[str, Any], where: str, prob
 
 
 def unused_proxy(options: HttpOptions) -> str | None:
-    """Return the proxy variable that is set but not used; None if there is none."""
+    """Return the name of a proxy variable that is set but ignored; None without such a variable."""
     if options.trust_env or options.proxy is not None:
         return None
     names = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")

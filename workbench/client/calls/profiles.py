@@ -37,7 +37,7 @@ RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 _LONGEST_SHOWN, _MAX_DIGITS = (
     24,
     4,
-)  # an unknown name is shown only if it matches this, because it may be a misplaced key
+)  # an error shows an unknown name only within these limits, because the name may be a misplaced key
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 

@@ -25,8 +25,9 @@ def request_problems(
     real: bool,
     limits: Limits,
 ) -> tuple[Problem, ...]:
-    """Return the problems for which a request is refused. Without problems, warn about suspicious values. See
-    `findings`.
+    """Return the problems for which a request is refused; without problems, warn about suspicious values.
+
+    `findings` documents the arguments.
     """
     problems, warned = findings(operation, request, allowing, check=check, real=real, limits=limits)
     if not problems:
@@ -59,7 +60,7 @@ def findings(
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
     problems_found = checks.problems(seen, partial=check and "partial_address" in allowing)
-    if not check:  # the caller may want the service's response to an invalid request, but an id must fit into a path
+    if not check:  # the caller wants the response to an invalid request, but ids must fit into the path
         paths = {member.wire for member in members(operation.request) if "{" + member.wire + "}" in operation.path}
         problems_found = tuple(problem for problem in problems_found if problem.rule == "text" or problem.path in paths)
     named = {problem.path for problem in problems_found}
@@ -70,7 +71,7 @@ def findings(
     if pasted := pasted_keys(seen):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
-    # Requests to a sandbox should contain only numbers that were never issued, so this warning is omitted.
+    # A sandbox should get only national ids that were never issued, so no warning about them is needed there.
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 
@@ -128,10 +129,9 @@ def pasted_keys(request: object) -> tuple[Problem, ...]:
 
 
 def address_problems(request: object) -> tuple[Problem, ...]:
-    """Return a problem for each address in a request that has a wrong checksum, belongs to another chain family, or is
-    all zeros.
+    """Return a problem for each address with a wrong checksum, of another chain family, or with only zeros.
 
-    The pattern check reports addresses that break the documented pattern.
+    Addresses that break the documented pattern are reported by the pattern check instead.
     """
     return tuple(
         Problem(path, "unverified_address", text, checks.allow("unverified_address"))
@@ -161,7 +161,7 @@ def _address_texts(name: str, value: str, chain: object) -> list[str]:
         problems = chains.address_problems(value, chain if type(chain) is int else None)
     except UsageError:  # without a valid chain id, addresses of every chain are accepted
         problems = chains.address_problems(value)
-    # as a token, the zero address stands for Solana's native token
+    # as a token, the zero address means Solana's native token
     if not problems and name != "token" and chains.is_zero_address(value):
         return ["is the zero address, which nobody holds"]
     return [str(problem) for problem in problems]

@@ -1,7 +1,7 @@
 """Network layer of the clients, imported by the first call. Only this file imports httpx and httpcore.
 
-httpx's transports get pools of httpcore with deadlines, and trace the request's progress. Redirects, environment
-variables, cookies and logged queries are never used.
+httpx's transports get httpcore pools with deadlines, and trace the progress of each request. They follow no redirects,
+read no environment variables, store no cookies and log no queries.
 """
 
 import asyncio
@@ -28,9 +28,7 @@ from workbench.client.calls.proxies import Proxy
 
 
 class RequestTrace:
-    """Trace hook that records when a request's headers start and finish being written. Until they start, nothing was
-    sent.
-    """
+    """Trace hook that records when the writing of a request's headers begins and ends. Before, nothing was sent."""
 
     __slots__ = ("_connecting", "_request")
 
@@ -74,7 +72,7 @@ def _left(timeout: float | None) -> float | None:
 
 
 class TimelyStream(httpcore.NetworkStream):
-    """Stream on which every step times out at the call's deadline. `opened` contains the stream until it is closed."""
+    """Stream whose steps all time out at the call's deadline. The set `opened` has the stream until it is closed."""
 
     def __init__(self, inner: httpcore.NetworkStream, opened: "set[TimelyStream]") -> None:
         self._inner, self._opened = inner, opened
@@ -146,9 +144,9 @@ def _limits(http: HttpOptions) -> dict[str, int]:
 
 
 class TimelyTransport(httpx.HTTPTransport):
-    """Connections of a synchronous client, closed when it is dropped.
+    """Connections of a synchronous client. They are closed when the transport is garbage-collected.
 
-    Only the pool differs from httpx's, so tools that replace httpx's transport see the calls.
+    Only the pool differs from httpx's transport, so tools that replace httpx's transport see the calls.
     """
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
@@ -159,7 +157,7 @@ class TimelyTransport(httpx.HTTPTransport):
 
 
 class AsyncTransport(httpx.AsyncHTTPTransport):
-    """Connections of an asynchronous client, closed in their event loop when it is dropped or the loop ends."""
+    """Connections of an asynchronous client. They are closed when it is garbage-collected or its event loop ends."""
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
         options = {**_pool_options(context, http, proxy), **_limits(http)}
@@ -169,7 +167,7 @@ class AsyncTransport(httpx.AsyncHTTPTransport):
 
 
 async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:
-    """Close a pool when this generator is dropped, or when its event loop ends and runs the cleanup."""
+    """Close a pool when this generator is garbage-collected, or when its event loop ends and runs the cleanup."""
     try:
         yield
     finally:
@@ -189,7 +187,7 @@ class _Met:
 
     text: str = "the connection failed"
     sent: bool = True  # whether the service may have received a byte of the request
-    harmless: bool = False  # whether the error's own text is safe to show, without a header or a body
+    harmless: bool = False  # whether the error's own text is safe to show, because it has no header or body
 
 
 _FAILURES: Mapping[str, _Met] = {
@@ -244,7 +242,7 @@ class _Incoming:
         self._headers: dict[str, str] = {}
         self._unpack: Any = None
         self._parts: list[bytes] = []
-        self._begun = b""  # compressed bytes before the decompressor produces output
+        self._begun = b""  # compressed bytes received before the decompressor produced output
         self._left = CAP
         self._broken: Broken | None = None
 
@@ -400,9 +398,7 @@ def _for_httpcore(request: httpx.Request) -> httpcore.Request:
 
 
 class SeparateConnections(httpx.AsyncBaseTransport):
-    """Transport with one connection per request in flight, because a shared pool scans all connections for each
-    request.
-    """
+    """Transport with one connection per request in flight. A shared pool would scan all of them for each request."""
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
         self._options = _pool_options(context, http, proxy)

@@ -9,6 +9,7 @@ exactly once. An `async def` handler is awaited in a separate event loop, one ev
 import inspect
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 import attrs
 
 from workbench.base.errors import UsageError, not_allowed
+from workbench.base.system.forks import INHERITING
 from workbench.client.webhooks.store import EventStore
 from workbench.service.interface.events import Event
 
@@ -44,19 +46,18 @@ class OneAtATime:
     """Lock that runs one call at a time. An interrupt cannot leave it locked."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holder: object = None
+        self._holder: tuple[int, object] | None = None  # a call of another process was running when it forked this one
 
     def run(self, work: Callable[[], T]) -> T | None:
         """Call a function and return its result; return None if a call is running, in another thread or in this one."""
-        mine = object()
+        mine = os.getpid(), object()
         try:
-            with self._lock:
-                if self._holder is not None:
+            with INHERITING:
+                if self._holder is not None and self._holder[0] == os.getpid():
                     return None
                 self._holder = mine
             return work()
-        finally:  # no function is called in between, so no interrupt can occur here
+        finally:  # no interrupt can occur here, since no function is called
             if self._holder is mine:
                 self._holder = None
 
@@ -76,7 +77,7 @@ class Handler:
     looked_until: int = 0  # number of the event up to which all events were handled
 
     def beside_loop(self, run: Callable[[], T]) -> T:
-        """Call a function that needs the handler's event loop, in a separate thread if a loop runs in this one."""
+        """Call a function that needs the handler's event loop, in a separate thread if this thread runs a loop."""
         if not (self.is_async and _in_event_loop()):
             return run()
         from concurrent.futures import ThreadPoolExecutor
@@ -110,7 +111,7 @@ def _in_event_loop() -> bool:
 
 @attrs.frozen(kw_only=True)
 class Failure:
-    """A failed run of a handler, or a handler that waits for the store."""
+    """A failed run of a handler, or a handler that cannot use the store and waits."""
 
     handler: str
     event_id: str | None  # None if the handler could not use the store, and will retry
@@ -225,23 +226,27 @@ class Handlers:
         finally:
             with self._changed:
                 self._running -= 1
+                ended = () if self._running else tuple(self._threads.values())
                 self._changed.notify_all()
-            if not self._running:
-                for thread in tuple(self._threads.values()):
-                    thread.join(5)
-                self._threads.clear()
+            for thread in ended:
+                thread.join(5)
 
     def _start_threads(self) -> None:
-        for name in self._by_name.keys() - self._threads.keys():
-            self._threads[name] = threading.Thread(target=self._work, args=(name,), name=f"inbox-{name}", daemon=True)
-            self._threads[name].start()
+        with self._changed:
+            for name in self._by_name.keys() - self._threads.keys():
+                thread = threading.Thread(target=self._work, args=(name,), name=f"inbox-{name}", daemon=True)
+                self._threads[name] = thread
+                thread.start()
 
     def _work(self, name: str) -> None:
-        while self._running and not self._closed:
+        while True:
             due = self._try_to_run(name)
             with self._changed:
                 if self._running:
                     self._changed.wait(_WORK_INTERVAL if due is None else min(_WORK_INTERVAL, max(due, 0.01)))
+                if not self._running or self._closed:
+                    del self._threads[name]  # under the lock, so that another `running` starts a new thread
+                    return
 
     def _try_to_run(self, name: str) -> float | None:
         """Run a handler and return the seconds until its next run. No error ends the handler's thread."""
@@ -260,9 +265,7 @@ class Handlers:
         return None if due is None else due - self._clock()
 
     def _run_handler(self, handler: Handler) -> int:
-        """Run a handler on its due events, and check again afterwards: an event may arrive just before the lock is
-        released.
-        """
+        """Run a handler on its due events, then check again: an event may arrive just before the lock is released."""
         done = 0
         while (ran := handler.turn.run(lambda: self._run_leased(handler))) is not None:
             done += ran
@@ -285,15 +288,13 @@ class Handlers:
         return sum(self._handle(handler, *row) for row in iter(lambda: self._next(handler), None))
 
     def _next(self, handler: Handler) -> tuple[int, int] | None:
-        """Return the number and the tries of a handler's next due event: an event to retry, or the first unhandled
-        event.
-        """
+        """Return number and tries of a handler's next due event: an event to retry, or the first unhandled event."""
         free = _FREE if handler.ordered else "1"
         undamaged = self._store.file.undamaged("events")
         now, pauses = self._clock(), json.dumps([pause * (1 + JITTER) for pause in handler.retry_after])
         again = self._store.file.run(
             "SELECT sequence, tries FROM effects AS run JOIN events USING(sequence)"
-            # If a wait is longer than its pause, the clock was set back after the wait was recorded.
+            # If the time until a retry exceeds its interval, the clock was set back, and the retry is due now.
             " WHERE handler = ? AND run.state = 'waiting'"
             " AND NOT (due > ? AND due <= ? + coalesce(json_extract(?, '$[' || (tries - 1) || ']'), 0))"
             f" AND {free} AND {undamaged} ORDER BY sequence LIMIT 1",

@@ -1,4 +1,4 @@
-"""Inbox of webhook events, which verifies each delivery, and stores each event once before acknowledging it.
+"""Inbox of webhook events. It verifies each delivery, and stores each event once before acknowledging it.
 
 Example:
     inbox = wb.Inbox("events.db", keys=[key])
@@ -61,9 +61,9 @@ DepositHandler = TypeVar("DepositHandler", bound=Callable[Concatenate[DepositEve
 TransactionHandler = TypeVar("TransactionHandler", bound=Callable[Concatenate[TransactionEvent, ...], Any])
 CardHandler = TypeVar("CardHandler", bound=Callable[Concatenate[CardEvent, ...], Any])
 Handler = TypeVar("Handler", bound=Callable[Concatenate[AnyEvent, ...], Any])
-"""Handlers of events, called with the event, and with the database of the inbox if `atomic`."""
+"""Handler of events, called with the event, and with the database of the inbox if `atomic`."""
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
-"""Returns the deliveries after a number, each with its number, and the number to pass next time."""
+"""Function that returns the deliveries after a number, each with its number, and the number to pass next time."""
 
 _MIN_SECRET_PATH = 24  # minimum length of a secret path, in characters
 _RENEWAL_SECONDS = 30.0  # seconds between fetches of keys after unknown signatures
@@ -90,7 +90,7 @@ class HandlerOptions(TypedDict, total=False):
 
 @attrs.frozen(kw_only=True)
 class Latest:
-    """The newest event about a resource by arrival, and by event time. Late deliveries make both differ."""
+    """The newest event about a resource by arrival, and by event time. After a late delivery, the two differ."""
 
     by_arrival: AnyEvent | None
     by_event_time: AnyEvent | None  # None if no event has a time
@@ -233,14 +233,15 @@ class Inbox:
         try:
             if len(body) > self._max_body:
                 raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self._max_body:,}.")
+            versions = [key.version for key in self._keys]
             signed = self._is_signed(headers, body)
-            if signed is False and self._renew_keys():
+            if signed is False and self._renew_keys(versions):
                 signed = self._is_signed(headers, body)
             if signed is False or (signed is None and not self._accept_unsigned):
                 raise SignatureRefused
             event = read_delivery(body, self._max_body)
         except InvalidWebhook as refused:
-            if signed:  # genuine: the provider would resend the same bytes until its last retry
+            if signed:  # the delivery is genuine; if it were refused, the provider would resend the same bytes
                 return self._store.keep_unreadable(bytes(body), str(refused), self._now())
             self._note(str(refused))
             raise
@@ -259,13 +260,16 @@ class Inbox:
         keys = [key.header() for key in self._keys]
         return self._scheme(lower_headers(headers), body, keys) if keys else None
 
-    def _renew_keys(self) -> bool:
-        """Fetch keys from functions again, at most once in 30 seconds, and return whether a key changed."""
-        if monotonic() - self._renewed < _RENEWAL_SECONDS:
-            return False
-        self._renewed = monotonic()
-        changed = [key.renew(key.version) for key in self._keys]
-        return any(changed)
+    def _renew_keys(self, versions: list[int]) -> bool:
+        """Fetch keys from functions again, at most once in 30 seconds, and return whether a key has another version.
+
+        A thread that asks while another one fetches the keys waits for them.
+        """
+        if monotonic() - self._renewed >= _RENEWAL_SECONDS:
+            for key in self._keys:
+                key.renew(key.version)
+            self._renewed = monotonic()
+        return versions != [key.version for key in self._keys]
 
     def _note(self, reason: str, *, repeated: bool = False) -> None:
         self._refusals.append(Refusal(self._now(), reason, repeated))
@@ -290,7 +294,7 @@ class Inbox:
                     receipt = self._store_delivery(headers, body)
                     new += not (receipt.duplicate or receipt.unreadable)
                 except InvalidWebhook:
-                    continue  # `refusals` lists these
+                    continue  # `refusals` lists this delivery
             self._pulled = last
         return new
 
@@ -561,9 +565,7 @@ class Inbox:
         return Replayed(handled=handled, failures=tuple(failures))
 
     def running(self) -> AbstractContextManager[None]:
-        """Run each handler in a separate thread while the context is open, so that a slow handler delays no other
-        handler.
-        """
+        """Run each handler in a thread while the context is open, so that a slow handler delays no other handler."""
         return self._handlers.running()
 
     # over HTTP
@@ -650,5 +652,5 @@ class Inbox:
 
 
 def last_event(inbox: Inbox) -> int:
-    """Return the number of the last event, for `since`; for other packages."""
+    """Return the number of the last event, to pass as `since`."""
     return inbox._last_event()

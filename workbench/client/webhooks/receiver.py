@@ -22,7 +22,7 @@ def serve(
     hosts: Sequence[str],
     max_body: int,
 ) -> Iterator[str]:
-    """Receive deliveries at a path, pass each to a function, one at a time in a thread, and yield the URL.
+    """Receive deliveries at a path and yield the URL. A thread passes them to a function, one at a time.
 
     Args:
         respond: Function that returns the HTTP status for the headers and body of a delivery.
@@ -40,7 +40,7 @@ def serve(
 
     def store(request: Request, arrived: float) -> int:
         nonlocal busy_at
-        if arrived < busy_at:  # the request waited while another delivery found the file busy
+        if arrived < busy_at:  # while this request waited, another delivery found the file busy
             return 503
         status = respond(request.headers, request.body)
         if status == 503:

@@ -46,9 +46,7 @@ SECONDARY = "secondary-signature"
 Headers = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]]
 
 Scheme = Callable[[Mapping[str, str], bytes, Sequence[bytes]], bool | None]
-"""Function of headers (lower-case names), raw body and keys: True if the signature is valid, False if invalid, None if
-unsigned.
-"""
+"""Function of headers (lower-case names), raw body and keys. True: valid signature, False: invalid, None: unsigned."""
 
 
 class SignatureRefused(InvalidWebhook):
@@ -117,7 +115,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
         raise InvalidWebhook("`body` is not a JSON object.")
     try:
         event = converter().structure(raw, Event)
-    except Unreadable as error:  # a member of an unexpected type must not lose the event, and remains in `extra`
+    except Unreadable as error:  # members of an unexpected type are moved to `extra`, so that the event is not lost
         unreadable = {problem.path for problem in error.problems}
         event = converter().structure({name: value for name, value in raw.items() if name not in unreadable}, Event)
         event.extra.update({name: raw[name] for name in raw if name in unreadable})
@@ -129,7 +127,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
 
 
 def state_digest(event: Event) -> bytes:
-    """Return a digest of an event's state, which is the body without links, because links differ in every event."""
+    """Return a digest of an event's state: the body without links, which differ in every event."""
     body = converter().unstructure(event.body)
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if not str(name).endswith("Link")}
@@ -159,9 +157,7 @@ def _meets(event: Event, path: str, wanted: object) -> bool:
 
 
 def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | None) -> str:
-    """Describe the events that did not match: their number, and the conditions that no event meets. Values are never
-    shown.
-    """
+    """Describe the events that did not match: their number, and the conditions that none meets, without any values."""
     of_kind = [event for event in events if matches(event, kind, None)]
     if not of_kind:
         kinds = sorted({event.kind for event in events})

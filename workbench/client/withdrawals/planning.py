@@ -29,7 +29,7 @@ declare(
     other="signing requests a signature for this withdrawal",
 )
 
-MAX_WAIT = 3_600.0  # maximum seconds
+MAX_WAIT = 3_600.0  # maximum seconds to wait for a pending signature
 
 
 def plan(
@@ -177,7 +177,7 @@ class Plan(Terms, Shown):
 
     def _request_signature(self) -> Withdrawal:
         api = self._api
-        if self._was_pending:  # the service expects the same request again
+        if self._was_pending:  # the service expects a repetition of the request, which is otherwise refused
             api = api.allowing(again=True)
         if self._zero:
             api = api.allowing(unverified_address=True)
@@ -187,7 +187,7 @@ class Plan(Terms, Shown):
             refusal = self._with_hint(error)
         else:
             return self.answered(answer)
-        raise refusal  # raised outside the block, so that the exception chain does not contain the request
+        raise refusal  # raised outside the `except` block, so that the exception chain does not contain the request
 
     def _with_hint(self, error: ApiError) -> ApiError:
         """Add advice for this withdrawal to an error of the service."""

@@ -92,7 +92,7 @@ class Terms:
     decimals: int | None
     names: Mapping[str, str] = attrs.field(
         factory=dict
-    )  # names of addresses, such as the symbol of a token or the owner of a wallet
+    )  # names by address, such as the symbol of a token or the owner of a wallet
 
     @property
     def token(self) -> Token:

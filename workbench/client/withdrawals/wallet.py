@@ -1,5 +1,4 @@
-"""Signatures, inputs for wallets (an admin's message, call data, transactions, parameters), and explanations of call
-data.
+"""Signatures, data for wallets (an admin's message, call data, transactions, parameters), explanations of call data.
 
 Signatures are masked in output and excluded from dumps and pickles.
 """
@@ -59,16 +58,14 @@ class NotSerializable:
         return DOTS
 
     def __rich_repr__(self) -> Iterator[str]:
-        yield repr(self)  # rich would expand a mapping or a list
+        yield repr(self)  # otherwise rich would show the items of a mapping or a list
 
     def __reduce_ex__(self, _: object) -> NoReturn:
         raise TypeError("a withdrawal's signature cannot be pickled or copied: it authorizes a transfer of funds")
 
 
 class Secret(NotSerializable):
-    """A signature and its salt, as bytes and as sent by the service. Not an attrs class, which `asdict` would
-    expose.
-    """
+    """A signature and its salt, as bytes and as sent by the service. `attrs.asdict` would expose an attrs class."""
 
     __slots__ = ("data", "data_text", "public_key", "salt", "salt_text")
 

@@ -108,7 +108,7 @@ class Withdrawal(NotSerializable, Shown):
         self.expires_at = (
             answer.expires_at if isinstance(answer.expires_at, datetime) else None
         )  # None if the service's time could not be parsed; the answer then has it as text
-        # the form in which the time is signed
+        # the signed message contains the time in this form
         self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
         self._secret: Secret | None = None
@@ -182,7 +182,7 @@ class Withdrawal(NotSerializable, Shown):
         return left is not None and left <= timedelta()
 
     def countdown(self) -> str:
-        """Return the time until expiry as text ("9 min 58 s left"), or the time since."""
+        """Return the time until or since the expiry as text, such as "9 min 58 s left"."""
         left = self.remaining()
         if left is None:
             return "the service did not state an expiry"
@@ -404,7 +404,7 @@ class Withdrawal(NotSerializable, Shown):
         }
 
     def _require_secret(self) -> Secret:
-        """Return the signature, or raise an error with the reason it is missing."""
+        """Return the signature, or raise an error that states why it cannot be used."""
         obstacle = self._obstacle()
         if obstacle is not None or self._secret is None:
             raise UsageError(obstacle or self._not_ready(), of="withdrawal")

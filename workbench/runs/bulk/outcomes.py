@@ -44,7 +44,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _SHOWN = 50  # maximum number of incomplete rows to show
-_REJECTED = "rejected"  # the file's state for a rejected row, whose outcome is "not_sent"
+_REJECTED = "rejected"  # state in the file of a row with problems, whose outcome is "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
@@ -55,7 +55,7 @@ class RowResult:
 
     row: int  # row number in the input, from 1
     outcome: str  # "planned" or "sending" until the call has ended, then "done", "refused", "not_sent" or "unknown"
-    key: str | None = None  # the row's value in the key column
+    key: str | None = None  # value of the key column in this row
     id: str | None = None  # id of the created record, if the response has an id
     answer_status: str | None = None  # status, or application status, in the response
     status: int | None = None  # HTTP status
@@ -107,14 +107,14 @@ class RunRecord:
             plan: The planned rows. Rows with problems are recorded as rejected.
             target: The host, environment and world to send to.
             key: Column that names a row.
-            accept_changes: Accept changes of rows that were never sent.
+            accept_changes: Accept changes to rows that were never sent.
 
         Raises:
             RunChanged: The file contains a run with other rows or another target.
         """
         run = {"operation": plan.name, **target}
         started = self._file.run("SELECT operation, host, environment, world FROM run") if self.started[0] else []
-        lost = set(self._file.damaged("row"))  # these rows may have been sent, since their records are damaged
+        lost = set(self._file.damaged("row"))  # rows with damaged records, which may have been sent
         with self._file.write() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
@@ -129,7 +129,7 @@ class RunRecord:
         rows = {row.number: row for row in plan.rows}
         changed = {number for number in earlier if number in rows and earlier[number][0] != rows[number].digest}
         removed, added = earlier.keys() - rows.keys(), rows.keys() - earlier.keys()
-        # A rejected row had no effect. A refused row that a rejects file corrects had no effect either.
+        # Corrected rows had no effect before: rejected rows, and refused or unsent rows that a rejects file corrects.
         corrected = {n for n in changed if earlier[n][1] == _REJECTED or (plan.partial and earlier[n][1] in _NO_EFFECT)}
         sent = {n for n in (changed | removed) - corrected if earlier[n][1] not in (PLANNED, _REJECTED)}
         if plan.partial:  # a rejects file contains only some of the rows
@@ -249,7 +249,7 @@ class RunRecord:
         return _counts_text(self._counts) + (f" (row {listed([*self._failed], 5)})" if self._failed else "")
 
     def resolve(self, resolved: Mapping[int, str]) -> None:
-        """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
+        """Set the outcome of unknown rows: "done", or "not_sent" to send them again.
 
         Raises:
             UsageError: The outcome of a row is not unknown, or the new outcome is not an allowed value.

@@ -113,12 +113,12 @@ def rows_of(rows: Any, of: str) -> list[Any]:
 
 
 def _cell(value: object) -> Any:
-    """Return a cell as stored in a file: a date as text."""
+    """Return a cell's value. A date becomes text, as in a file."""
     return value.isoformat() if type(value) is date else value
 
 
 def cells_of(source: Body, partial: bool) -> Body:
-    """Return a row without the columns of a rejects file, and its original row number."""
+    """Return a row with its original number, and without the two columns that a rejects file adds."""
     if not partial:
         return source
     number = str(source[ROW])
@@ -158,7 +158,7 @@ def take_keys(
 def row_problem(
     body: Body, problem: Problem, request: object, members: Mapping[str, walk.Member], *, column: str | None = None
 ) -> RowProblem:
-    """Return a problem of a row or cell, with the column name as spelled in the input and the value unless private."""
+    """Convert a problem to a `RowProblem`, with the column as spelled in the input, and its value unless private."""
     wire = problem.path if column is None else next((at for at, name in body.columns.items() if name == column), "")
     if column is None:
         spelled = [name for name in body.columns.values() if name != _snake(name)]
@@ -203,7 +203,7 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
 
 
 def _cells(source: object) -> dict[str, Any]:
-    """Return a row as dotted columns."""
+    """Return the cells of a row by dotted column name."""
     cells = {path: value for path, value in walk.flat(source) if path not in (ROW, REASONS)}
     return {path: value if isinstance(value, str | int) else str(value) for path, value in cells.items()}
 
@@ -221,7 +221,7 @@ class PlannedRow:
     request: object = attrs.field(repr=False)
     digest: str = ""
     problems: tuple[RowProblem, ...] = ()
-    key: str | None = None  # the row's value in the key column
+    key: str | None = None  # value of the key column in this row
 
     @property
     def reasons(self) -> str | None:
@@ -308,7 +308,7 @@ def plan_of(
     Args:
         secret: Key of the rows' digests.
         limits: The caps of a profile.
-        allowing: Unusual requests that are accepted, as `Client.allowing` names them.
+        allowing: Exceptions to accept, by their names in `Client.allowing`.
         real: Whether a real service answers.
         former_key: The column that named the rows when the run was started.
         rejects: Include invalid rows in the plan, with their problems, instead of raising.
@@ -340,7 +340,7 @@ def plan_of(
         row_problems += [
             row_problem(body, problem, request, members)
             for problem in (*refused, *doubted)
-            if problem.path not in body.unread  # the other cells; a cell that cannot be read has a problem already
+            if problem.path not in body.unread  # a cell that cannot be converted already has a problem
         ]
         digest = "" if body.unread else _digest(secret, operation, request)
         planned.append(
@@ -367,7 +367,7 @@ def plan_of(
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: object) -> str:
-    """Return the digest of a request; empty if a value cannot be written as JSON, which is reported separately."""
+    """Return the digest of a request. It is empty if a value cannot be written as JSON; `findings` reports this."""
     try:
         text = dumps({"operation": operation.name, **survey(request, converter()).body})
     except (TypeError, ValueError):
@@ -394,7 +394,7 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
 
 
 def listed(numbers: Sequence[int], most: int) -> str:
-    """Return the first row numbers, and the count of the others, as text."""
+    """Return at most `most` row numbers as text, followed by the count of the others."""
     more = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
     return ", ".join(map(str, numbers[:most])) + more
 

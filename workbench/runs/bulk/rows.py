@@ -19,9 +19,9 @@ from workbench.runs.bulk.spreadsheets import damage
 class Body(dict[str, Any]):
     """One row of a file as arguments, with nested records as dictionaries. `row` is its line or row number in the file.
 
-    The repr shows only names, since values may be private. `problems` holds the problems of cells by column. `unread`
-    holds the wire paths of cells that do not fit; their values are unconverted. `columns` holds the column of each wire
-    path, as spelled in the file.
+    The repr shows only names, since values may be private. `problems` lists the problems of cells, each with its
+    column. `unread` lists the wire paths of cells that could not be converted and therefore have their original values.
+    `columns` maps each wire path to its column, as spelled in the file.
     """
 
     def __init__(self, values: Mapping[str, Any], row: int) -> None:
@@ -55,7 +55,12 @@ def read_cells(rows: Iterable[Body], cls: type[Any]) -> list[Body]:
 
 
 def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire: str) -> dict[str, Any]:
-    """Return the arguments of a row or a part of it, and add its problems; `column` and `wire` are name prefixes."""
+    """Return the arguments in a row or nested record, and add its problems to `body`.
+
+    Args:
+        column: Prefix of the record's column names, empty for a row.
+        wire: Prefix of its wire paths, empty for a row.
+    """
     names = {member.name: member for member in members(cls)}
     wires = {member.wire: member for member in members(cls)}
     typed_members: dict[str, Any] = {}

@@ -36,7 +36,7 @@ from workbench.runs.bulk.plan import BulkPlan, PlannedRow, check_rejects, operat
 from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS, Operation, Sync
 
-MAX_CONSECUTIVE_FAILURES = 5  # consecutive rows without a response after which a run stops
+MAX_CONSECUTIVE_FAILURES = 5  # number of consecutive rows without a response that stops a run
 MAX_WORKERS = 8  # with more threads, each would slow the others down
 OnUnknown = Literal["stop", "continue"]
 Resolved = Mapping[int, Literal["done", "not_sent"]]
@@ -133,7 +133,7 @@ def resume(
             rows, which are sent under their original row numbers.
         workers: See `run`, also for all arguments not listed here.
         resolved: Outcomes of unknown rows as a person determined them: "done" or "not_sent" by row number.
-        accept_changes: Accept changes of rows that were never sent.
+        accept_changes: Accept changes to rows that were never sent.
 
     Raises:
         RunChanged: Rows that were sent have changed, other rows have changed without `accept_changes`, or the service
@@ -283,7 +283,7 @@ class _Sender:
         left = [row for row in plan.rows if row.number in pending]
         self._pool = ThreadPool(self._send, left, workers, "run")
         view = api.allowing(resend=True) if api.environment != "production" else api
-        self._api = stoppable(view, lambda: self._pool.stopping)  # after a stop, rows that still wait are not sent
+        self._api = stoppable(view, lambda: self._pool.stopping)  # after a stop, waiting rows are not sent
 
     def run(self) -> None:
         """Send the planned rows."""
@@ -326,7 +326,7 @@ class _Sender:
         try:
             with self._idempotency(row):
                 answer = self._api.send(row.request)
-        except BaseException as error:  # noqa: BLE001 - recorded first; what is not an `Exception` is raised below
+        except BaseException as error:  # noqa: BLE001 - recorded first; Ctrl-C is raised below
             failure = error
             result = self._failed(row.number, error, now)
         else:
@@ -341,7 +341,7 @@ class _Sender:
                 answer_status=None if status is None else str(status),
             )
         with self._lock:
-            if row.number in self._in_flight:  # an abandoned row is not in flight any more, and stays unknown
+            if row.number in self._in_flight:  # otherwise the row was abandoned, and its outcome remains unknown
                 self._in_flight.discard(row.number)
                 problem = self._record.record_or_keep(result)
                 if problem is not None:
@@ -383,7 +383,7 @@ class _Sender:
                 self._count_failure("the service cannot be reached")
             case WorkbenchError():
                 self._stop(f"row {row}: {message}")
-            case _:  # a bug here or in a transport, after which the call may have had its effect
+            case _:  # a bug in this package or in a transport; the call may have had its effect
                 outcome, message = Outcome.UNKNOWN.value, f"unexpected {type(error).__name__}"
                 self._stop(f"unexpected {type(error).__name__} at row {row}")
         return RowResult(

@@ -35,7 +35,7 @@ class Entry:
     amount: int
     kind: str  # "hold", "release", "settlement", "above the hold" or "refund"
     at: datetime | None = None
-    currency: str | None = None  # currency in which the amount is given
+    currency: str | None = None  # currency of the authorization
 
 
 @attrs.frozen(kw_only=True)
@@ -107,7 +107,7 @@ class Ledger:
             self._post(Entry(step, transaction, hold.card_id, source, target, cents, kind, at, hold.currency))
 
     def _post(self, entry: Entry) -> None:
-        """Add an entry, if its amount is not 0. An entry that debits `refunded` increases it."""
+        """Add an entry, unless its amount is 0. A debit increases the account `refunded`, but decreases all others."""
         if not entry.amount:
             return
         if entry.amount < 0:
@@ -123,12 +123,12 @@ class Ledger:
             raise Unbalanced(f"{entry.step}: the accounts of card {entry.card_id} do not add up to 0: {dict(balance)}")
 
     def differences(self, card_id: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[str]:
-        """Yield the differences between the sandbox's balance changes of a card and this ledger.
+        """Yield a sentence for each account of a card that changed differently in the sandbox than in this ledger.
 
         Args:
             card_id: The card.
             before: The sandbox's balance at the start.
-            after: Its balance now.
+            after: The sandbox's current balance.
         """
         ours = self.balance(card_id)
         for name in ACCOUNTS:

@@ -58,7 +58,7 @@ declare(
 )
 
 T = TypeVar("T")
-BLOCKED, FAILED = "blocked", "failed"  # outcomes that a step can have and a call cannot
+BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps that calls do not have
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
     (UnreadableEffect, Outcome.DONE),
@@ -136,7 +136,7 @@ class Target:
             self._check(sequence)
 
     def _check(self, sequence: Sequence) -> None:
-        """Raise an error for a sequence written for another behavior or tenant, before its first step."""
+        """Raise WrongEnvironment if the sandbox lacks the behavior, team or example ids that the sequence needs."""
         behavior, team = self._guide["behavior"], self._guide["tenant"]["team"]
         missing = None
         if sequence.profile not in (None, behavior):
@@ -237,7 +237,7 @@ class Target:
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, as with a synchronous client, and return its result."""
+    """Run a coroutine that never suspends, because its client is synchronous, and return the result."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
@@ -271,7 +271,7 @@ class Player:
         }
         self.record: Callable[[StepResult], object] = lambda _: None  # called before and after the call of a step
         self._check_balances = check_balances
-        self._balances: dict[str, Mapping[str, int]] = {}  # balances in the target before the ledger's first entry
+        self._balances: dict[str, Mapping[str, int]] = {}  # by card, the target's balance before the first entry
 
     def restore(self, result: StepResult) -> None:
         """Restore a result of an earlier run."""
@@ -282,7 +282,7 @@ class Player:
     def pending(self) -> Iterator[Step]:
         """Yield the remaining steps; stop at an unknown outcome, because later results would be unreliable."""
         for index in range(len(self.sequence.steps)):
-            step = self.sequence.steps[index]  # read only now, since a stepper may have changed the step
+            step = self.sequence.steps[index]  # read late, since a stepper may have changed the step
             if step.name not in self.results:
                 yield step
             result = self.results.get(step.name)
@@ -329,7 +329,7 @@ class Player:
             result.error = error
             result.outcome = next((str(outcome) for kind, outcome in _OUTCOMES if isinstance(error, kind)), FAILED)
         self.results[step.name] = result
-        self.record(result)  # recorded before anything else can fail, and below again with mismatches
+        self.record(result)  # recorded before anything else can fail, and again below with its mismatches
         if result.error is None:
             self.ledger.book(step.name, step.do, arguments, result.answer, at)
         if step.expect != NOTHING:
@@ -342,7 +342,7 @@ class Player:
         return result
 
     async def _advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
-        """Advance the target's clock. An asynchronous client of a service waits without blocking the event loop."""
+        """Advance the target's clock. With an async client of a real service, wait without blocking the event loop."""
         if isinstance(self.target.api, Async) and not self.target.has_clock:
             import asyncio
 
@@ -416,9 +416,7 @@ class Player:
         return value
 
     def differences(self) -> list[str]:
-        """Return the differences between the target's balances and the ledger; empty if they agree or are not
-        available.
-        """
+        """Return how the target's balances differ from the ledger; empty if they agree or no balance is available."""
         differences: list[str] = []
         for card, before in self._balances.items():
             after = self.target.look("balance", card)
@@ -454,7 +452,7 @@ def _refusal(error: ApiError, name: str, wanted: object) -> Any:
 
 
 def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
-    """Return the expected events that are missing. Each event, in wire format, satisfies one expectation."""
+    """Return the expected events that are missing. Each event, in wire format, satisfies at most one expectation."""
     left = list(events)
     missing = []
     for pattern in expected:

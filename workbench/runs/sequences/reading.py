@@ -95,7 +95,7 @@ _STEP = re.compile(r"^\s*\[\[\s*steps\s*\]\]", re.MULTILINE)
 
 
 class _Reader:
-    """Parser of a file's tables into attrs classes; it collects problems."""
+    """Parser that converts a file's tables to attrs classes, and collects all problems."""
 
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []

@@ -40,7 +40,7 @@ def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Play
     """
     reading.check(sequence, values)
     player = Player(sequence, Target(api, sequence), values)
-    if isinstance(api, BaseClient):  # a client records each call in its journal
+    if isinstance(api, BaseClient):  # a sandbox has no journal
         context_of(api).note("sequence", sequence.name)
     return player
 

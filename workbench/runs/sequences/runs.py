@@ -1,4 +1,4 @@
-"""Results of runs: steps, verdict, ledger, rows for a table, hash, and the file that a run is recorded in."""
+"""Results of runs: steps, verdict, ledger, rows for a table, hash, and the file that records a run."""
 
 import hashlib
 import hmac
@@ -128,7 +128,7 @@ class Run(Shown):
         return [converter().structure(payload, Event) for payload in self._payloads(name)]
 
     def _payloads(self, name: str | None = None) -> list[Mapping[str, Any]]:
-        """Return the same events in wire format."""
+        """Return the events of one step, or of the run, in wire format."""
         if not self.steps:
             return []
         first, last = (self.steps[0], self.steps[-1]) if name is None else (self[name], self[name])
@@ -136,8 +136,9 @@ class Run(Shown):
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the file, the parameters and all results, without ids and times; equal seeds and files give
-        equal hashes.
+        """SHA-256 of the sequence and its results, with ids numbered and times relative to the start.
+
+        Runs with equal seeds and parameters have equal hashes.
         """
         steps = [
             [
@@ -192,12 +193,12 @@ class Runs(tuple[Run, ...]):
 
     @property
     def ok(self) -> bool:
-        """Whether every run is as expected."""
+        """Whether every run is `ok`."""
         return all(run.ok for run in self)
 
     @property
     def verdict(self) -> str:
-        """The number of successful runs, and the verdicts of the first twenty others."""
+        """The number of successful runs, and the verdicts of the first twenty failed runs."""
         failed = [f"run {number}: {run.verdict}" for number, run in enumerate(self, 1) if not run.ok]
         return "\n".join([f"{len(self) - len(failed)} of {len(self)} runs as expected", *failed[:20]])
 
@@ -299,7 +300,7 @@ class Record:
                 player.restore(StepResult(step, state, moment, given, answered, None, before, after, mismatched))
 
     def put(self, result: StepResult) -> None:
-        """Record a step before it is sent, or its result: ids, amounts, and the members that later steps refer to."""
+        """Record a step before its call, or its result: ids, amounts, and the members to which later steps refer."""
         operation, step = OPERATIONS.get(result.step.do), result.step.name
         sent = {"transaction_id", "card_id", "amount"} if operation is None else _open_members(operation.request)
         read = self._read_later[step] | {"transaction_id", "status"}
@@ -317,7 +318,7 @@ class Record:
 
 
 def _digest(salt: str, values: Mapping[str, Any]) -> str:
-    """Return a keyed digest of parameters, which cannot be reversed without the installation's secret."""
+    """Return a digest of parameters, keyed with the installation's secret so that the file does not reveal them."""
     text = json.dumps(dict(sorted(values.items())), default=str)
     return hmac.new(installation_secret(), f"{salt}\0{text}".encode(), hashlib.sha256).hexdigest()
 

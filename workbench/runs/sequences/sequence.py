@@ -33,7 +33,7 @@ class Reference:
     """A placeholder that is resolved when the sequence runs."""
 
     path: str
-    keyword: ClassVar[str] = "ref"  # key of the argument in a file
+    keyword: ClassVar[str] = "ref"  # key that marks the reference in a file
 
 
 class Ref(Reference):
@@ -46,7 +46,7 @@ class Ref(Reference):
 
     @property
     def attribute(self) -> str:
-        """Dotted path in its result; empty for the result itself."""
+        """Dotted path within the step's result; empty for the entire result."""
         return self.path.partition(".")[2]
 
 
@@ -89,7 +89,7 @@ def references(value: object) -> Iterator[Reference]:
 
 
 def replaced(value: Any, read: Callable[[Reference], Any]) -> Any:
-    """Replace all references inside a value, at any depth, by the results of `read`."""
+    """Return a value in which `read` has replaced every reference, at any depth."""
     if isinstance(value, Reference):
         return read(value)
     if not any(True for _ in references(value)):
@@ -191,11 +191,11 @@ class ExpectedEvent:
 class Expect:
     """The expected result of a step. Omitted members are not checked."""
 
-    result: Mapping[str, Any] = attrs.field(factory=dict)  # by path of an attribute in the response
+    result: Mapping[str, Any] = attrs.field(factory=dict)  # values in the response, by attribute path
     error: Mapping[str, Any] = attrs.field(factory=dict)  # expected status, error, and part of the message
-    # `of` is an id, and the other keys are members of its record in the sandbox
+    # `of` is the id of a record in the sandbox, and the other keys are members of this record
     state: Mapping[str, Any] = attrs.field(factory=dict)
-    money: Mapping[str, int] = attrs.field(factory=dict)  # change in cents since the start of the run
+    money: Mapping[str, int] = attrs.field(factory=dict)  # by account, the change in cents since the run started
     events: tuple[ExpectedEvent, ...] = ()
 
 
@@ -306,9 +306,6 @@ def _shown(value: object, hidden: bool) -> str:
     if isinstance(value, Reference):
         return f"{value.keyword} {value.path}"
     return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _MAX_SHOWN)
-
-
-# TOML
 
 
 def dumps(sequence: Sequence) -> str:

@@ -98,7 +98,7 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
 
 def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a control's arguments converted to their declared types, before the control runs or goes to a server."""
+    """Convert a control's arguments to their declared types, before the control runs or is sent to a server."""
     try:
         return {name: _checked(name, row.hints[name], value) for name, value in given.items()}
     except Refused as refused:
@@ -106,7 +106,7 @@ def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked(name: str, hint: object, value: Any) -> Any:
-    """Return an argument converted to its declared type. Numbers may be JSON numbers; operations have several names."""
+    """Convert an argument to its declared type. Numbers may be JSON numbers; operations have several names."""
     declared, limit = limits_of(hint)
     if float in kinds_of(declared) and type(value) in (int, Decimal):
         value = float(value)
@@ -167,9 +167,7 @@ class ControlGroup:
         return self._key == self._engine.full_key or bool(record["tenant"] == self._tenant_id())
 
     def _tenant_id(self, api_key: str | None = None) -> str:
-        """Return the id of a key's tenant; by default the tenant of the sandbox's own key. An unknown sandbox key gives
-        "".
-        """
+        """Return the tenant id of a key, by default the sandbox's own key. If its own key is unknown, return ""."""
         owner = self._engine.store.get("key", api_key or self._key)
         if owner is None and api_key is not None:
             raise wrong_argument(Problem("api_key", "unknown", "is not a key of this sandbox"))

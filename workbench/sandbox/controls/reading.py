@@ -167,7 +167,7 @@ class ReadingControls(ControlGroup):
         store = self._engine.store
         new, ids = store.changed(kind, mark)
         records = None if ids is None else [store.readable(kind, key) for key in ids]
-        # None stands for a deleted record, after which the page needs all records
+        # None represents a deleted record, after which the result must contain all records
         is_all = records is None or None in records
         if not names:
             return [new, is_all]

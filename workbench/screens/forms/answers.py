@@ -1,4 +1,4 @@
-"""Answer of a form: its card, the events that follow, the next steps, and private values shown for a minute."""
+"""Show the answer to a form's call: its card, later events, next steps, and private values for a minute."""
 
 from functools import partial
 from types import NoneType
@@ -22,7 +22,7 @@ _MAX_EVENTS = 20
 
 
 class Reveal:
-    """Private values of a record. They are shown for a minute, noted in the journal, and never in notebook output."""
+    """Private values of a record, shown for a minute. The journal records this, and notebook output omits them."""
 
     def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))
@@ -46,7 +46,7 @@ class Reveal:
 
 
 class AnswerCard:
-    """The answer of a form.
+    """Widgets that show the answer to a form's call.
 
     Args:
         form: The form, which opens further forms and records and shows errors.
@@ -59,7 +59,7 @@ class AnswerCard:
         self.events = ipywidgets.HTML().add_class("wb-events")
         self._form, self._answer, self._mark = form, answer, mark
         api, operation = form.api, form.operation.name
-        # Only `wb.withdrawals` may return a signature.
+        # the form does not reveal a signature; only `wb.withdrawals` may return it
         self.may_reveal = operation != "sign_withdrawal" and bool(private(answer))
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
         self._steps = partial(after_call, operation, request, answer, api)

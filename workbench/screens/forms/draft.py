@@ -73,7 +73,7 @@ class Leaf:
 
     @property
     def default(self) -> str:
-        """Value that the service assumes if the value is omitted."""
+        """Value that the service assumes if a request omits the field."""
         return "accepted" if "accepted" in self.member.name else "yes"
 
 
@@ -133,7 +133,7 @@ class Draft:
         self.chosen: dict[Alternative, int | None] = dict.fromkeys(self.alternatives)
         self.ticks: set[str] = set()
         self.accepted: set[str] = set()  # optional flags that a person decided to leave out
-        self._record: Any = None  # the record that was built from the present values
+        self._record: Any = None  # the request built from the current values
 
     @hide_arguments
     def put(self, path: str, value: object) -> None:
@@ -245,7 +245,7 @@ class Draft:
         return (rule for rule in self._rules[section] if isinstance(rule, When))
 
     def _asked(self, path: str) -> list[bool]:
-        """Return whether each alternative and condition that names an input or section currently requires it."""
+        """Return a flag for each rule that names an input or section: whether the rule currently requires it."""
         section, _, name = path.rpartition(".")
         chosen = [
             (alternative.rule.groups, number)
@@ -286,8 +286,8 @@ class Draft:
         """Return the values as arguments of the operation: nested mappings by attribute name.
 
         Args:
-            shown: Function that returns the text to show for the value at a path. With it, empty required members are
-                omitted.
+            shown: Function that takes a path and its value, and returns the text to show. With this function, required
+                sections without values are omitted.
         """
         members_given: dict[str, Any] = {}
         holders = {"": members_given}

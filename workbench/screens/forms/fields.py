@@ -25,7 +25,7 @@ NOTHING = ""
 
 
 EMPTY = '""'
-"""Input that sends empty text. An empty box is omitted."""
+"""Text that a person types to send an empty string. An empty box omits the value."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Identity": (
@@ -40,7 +40,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "References": ("id", "source_key", "external_id"),
     "Terms": ("is_terms_of_service_accepted", "has_existing_documents"),
 }  # fmt: skip
-"""Steps of a form with many inputs, with the members of each step. The first step has all other members."""
+"""Members in each step of a form with many inputs. Members that are not listed belong to the first step."""
 WORDS: Mapping[str, str] = {
     "is_terms_of_service_accepted": "Terms of service accepted", "has_existing_documents": "Existing documents",
     "is_active": "Active", "sumsub_share_token_mode": "Use of the Sumsub token",
@@ -58,12 +58,12 @@ _CHOICES: Mapping[str, str] = {
 _QUESTIONS: Mapping[str, str] = {
     "sumsub_share_token": "How is the identity verified?", "user_id": "Whose account is it?",
 }  # fmt: skip
-"""Questions for choices, by the first field of the first group."""
+"""Question above each choice, by the first field of the choice's first group."""
 _MANY = 8  # maximum number of inputs in a form without steps
 
 
 def help_of(member: Member) -> str:
-    """Return a member's help text with its meaning, unit and limits; empty if the label says the same."""
+    """Return a member's help text with its meaning, unit and limits; empty if it repeats the label."""
     if is_money(member):
         return f"{member.about.doc.partition(';')[0]}, such as 12.50"
     doc = "" if member.about.doc.lower() == label_of(member).lower() else member.about.doc
@@ -160,7 +160,7 @@ class Step:
     paths: list[str]
     choosers: list[Alternative]
     build: Callable[[], list[Any]]
-    """Fills the box."""
+    """Function that returns the content of the box."""
 
     def open(self) -> None:
         """Create the content of the box when the step is first opened."""
@@ -187,7 +187,7 @@ class Field(Quiet):
     ) -> None:
         self.leaf, self.known = leaf, known
         self.touched = False
-        self.filled = False  # whether the widgets may contain input
+        self.filled = False  # whether the widgets may contain a value
         self._annotated: tuple[Any, ...] | None = None
         self._required: bool | None = None
         self._changed = changed
@@ -202,7 +202,7 @@ class Field(Quiet):
         member = self.leaf.member
         widget = _input(self.leaf, self.known)
         if isinstance(widget, ipywidgets.Text | ipywidgets.Textarea):
-            widget.continuous_update = False  # a problem appears only when the field loses the focus
+            widget.continuous_update = False  # show a problem only after the field loses the focus
         if is_money(member):
             widget.placeholder = "0.00"
         widget.style.description_width = "initial"
@@ -343,7 +343,7 @@ class Inputs(Quiet):
         return [leaf for leaf in self._draft.leaves if leaf.rpartition(".")[0] == path]
 
     def _in_steps(self) -> Any:
-        """Return the widget with the note on the request. The inputs themselves are in `steps`."""
+        """Add the inputs to `steps`, and return the widget with the note on the request."""
         draft = self._draft
         first = sentence(rendering.label(draft.operation.name.partition("_")[2]))
         place = {name: title for title, names in GROUPS.items() for name in names}
@@ -492,7 +492,7 @@ class Inputs(Quiet):
         """Show the titles and problems of sections, and hide the sections that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
-            if section.path not in self._notes:  # nobody has opened this step
+            if section.path not in self._notes:  # the step with this section was never opened
                 continue
             undecided = [
                 choice for choice, group in draft.chosen.items() if group is None and choice.section == section.path

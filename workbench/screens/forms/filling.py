@@ -24,7 +24,7 @@ class Filling(Quiet):
     """Widgets that prefill a form: a menu of the sandbox's people, and a button that reads a file.
 
     Args:
-        fill: Function that is called with a function that returns the values. It sets the values, or shows the error.
+        fill: Function that sets the form's values. It takes a function that returns the values, and shows its error.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Filling(Quiet):
         self._fill(lambda: self._of_person(key))
 
     def _of_person(self, key: str) -> Values:
-        """Return a user's values in the sandbox, with examples for required values that the sandbox does not store."""
+        """Return the values that the sandbox stores for a user, and examples for required values that it lacks."""
         stored, request = self._sandbox.state(key), self._draft.operation.request
         names = [*GROUPS["Identity"], *GROUPS["Contact"]]
         known = {name: stored[name] for name in names if stored.get(name)}
@@ -79,7 +79,7 @@ class Filling(Quiet):
             self._fill(lambda: self._of_file(str(file["name"]), bytes(file["content"])))
 
     def _of_file(self, name: str, data: bytes) -> Values:
-        """Return the members in a file with a JSON request, in the format of `workbench users create --from`."""
+        """Return the members of a JSON request in a file, in the format of `workbench users create --from`."""
         self.message.value = ""
         if len(data) > MAX_BODY:
             raise UsageError(f"{visible(name, 200)} is larger than {MAX_BODY:,} bytes")

@@ -71,21 +71,21 @@ class Form(Displayed):
             raise UsageError(f"{call.operation.name} has no arguments; call it directly", of="form")
         self._choices = choices  # by argument, its possible values with labels
         self.operation = call.operation
-        """The operation that it calls."""
+        """The operation that the form calls."""
         self.script = Script() if script is None else script
         self.draft = Draft(call.operation)
         self.answer: Any = None
         self.error: WorkbenchError | None = None
         self.acting: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Opens a context around the request, in which a panel prepares to undo it."""
+        """Function that returns a context for the request, in which a panel prepares to undo the call."""
         self.when_done: Callable[[str], None] = lambda _: None
-        """Called after an answer with a description of the action. A panel then shows the current state."""
+        """Function that is called after an answer, with a description of the action. A panel then updates its lists."""
         self.opened: list[Any] = []
         """Forms and panels that were opened from the answer."""
         self.show_thing: Callable[[str, str], Any] = lambda *_: None
-        """Opens an item of a list, in the form's panel or in a new panel, whose widget it then returns."""
+        """Function that opens an item of a list in the form's panel, or else returns the widget of a new panel."""
         self.api: Any = call.client
-        """The client or session that it calls."""
+        """The client or session that the form calls."""
         self._lock = threading.Lock()
         self.view = FormView(self.draft, call.client, self.script, self._send_clicked, choices)
         self.widget = self.view.widget
@@ -240,7 +240,7 @@ class Form(Displayed):
             return
         view.state = "open"
         view.replace_button()
-        # the request may have been sent
+        # after any other error, the request may have been sent
         if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):
             self.draft.clear_secrets()
             view.inputs.sync()
@@ -257,7 +257,7 @@ class Form(Displayed):
         self.when_done(done(self.operation.name, answer))
 
     def _make_earlier_static(self) -> None:
-        """Replace the widgets of the oldest submitted form by static HTML, unless a form below is still open."""
+        """Above `MAX_LIVE` submitted forms, make the oldest static, unless a form opened from its answer is in use."""
         _submitted.append(weakref.ref(self))
         earlier = _submitted.popleft()() if len(_submitted) > MAX_LIVE else None
         if earlier is None or earlier.state == "closed":
@@ -293,7 +293,7 @@ class Form(Displayed):
 
     def _ipython_display_(self) -> None:
         if self.state == "closed":
-            print(repr(self))  # noqa: T201 - a cell that ends in it prints it
+            print(repr(self))  # noqa: T201 - the cell has no widget to show
         else:
             super()._ipython_display_()
 

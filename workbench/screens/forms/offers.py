@@ -31,8 +31,8 @@ class Offer:
         do: The operation or control, or the list that contains the record.
         takes: Each argument as `name`, or as `name=column` of the row; after a call, the column is a path in the answer
             or in the request.
-        only: Each column with the values for which the action is offered, such as `status=active,locked`. Unknown
-            values are allowed.
+        only: Columns, each with the values for which the action is offered: `status=active,locked`. An unknown value
+            does not prevent the offer.
         extra: Further arguments of a control.
         asks: Arguments of a control that a person enters, each with its choices, or "money" or "text". They may be left
             empty.
@@ -91,7 +91,7 @@ OF_TABS: Mapping[str, tuple[Offer, ...]] = {
         Offer("simulate_refund", "Refund by ID"),
     ),
 }
-"""Actions of a list that do not depend on the open record, because a person may know further ids."""
+"""Actions of a list that need no open record, because a person may know ids that are not listed."""
 
 OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
     "contracts": (Offer("sign_withdrawal", "Withdraw this token", "chain_id token"),),
@@ -153,7 +153,8 @@ AFTER: Mapping[str, tuple[str, str, Mapping[str, str], tuple[Offer, ...]]] = {
     "simulate_refund": ("transactions", "id=request.transaction_id", {"status": "settled"}, ()),
     "update_dispute": ("disputes", "id=request.dispute_id", {}, ()),
 }
-"""Record that a call created or changed: its list, its known values from answer and request, and the first actions."""
+"""Record that each operation creates or changes: its list, its values from the answer or request, further values
+that are known, and the first actions to offer."""
 
 
 DONE: Mapping[str, str] = {

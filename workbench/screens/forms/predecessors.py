@@ -1,4 +1,4 @@
-"""Close the forms that a notebook replaced: a cell runs again, or the name of a form is assigned to another form."""
+"""Close the forms that a notebook replaced by running a cell again, or by assigning another object to their name."""
 
 from typing import Any
 

@@ -46,9 +46,9 @@ def _url(api: object) -> str:
 
 
 def note(snippet: str, api: object) -> str:
-    """Return the steps with which a command or curl reaches the session's sandbox.
+    """Return instructions for reaching the session's sandbox with a command or curl.
 
-    Python and real services need no steps, so their note is empty.
+    The note is empty for Python and for real services, which need no instructions.
     """
     if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
         return ""
@@ -138,7 +138,7 @@ class SnippetPanel:
 
     def __init__(self, draft: Draft, api: object, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
         self._draft, self._api, self._script = draft, api, script
-        self._kept: dict[str, str] | None = None  # snippets of a sent form, since its values were deleted
+        self._kept: dict[str, str] | None = None  # snippets of a sent form, whose values were discarded
         self._guard = guard
         self._content = ipywidgets.VBox()
         title = "The same call in Python, terminal, curl and as a step"
@@ -148,7 +148,7 @@ class SnippetPanel:
 
     @property
     def message(self) -> Any:
-        """Result of pressing a button of the panel."""
+        """Widget that shows the result of pressing a button of the panel."""
         return self._tab and self._message
 
     @property
@@ -220,8 +220,8 @@ class SnippetPanel:
 def insert_button(text: str) -> str:
     """Return an HTML button with which JupyterLab inserts a cell below this one and writes the text into it.
 
-    JupyterLab executes the command that the button names. The page can change the notebook at any time, but the kernel
-    only while a cell runs. The style sheet hides the button on other pages.
+    JupyterLab executes the command that the button names. The page inserts the cell, because the kernel can change the
+    notebook only while a cell runs. The style sheet hides the button outside JupyterLab.
     """
     request = {"commands": ["notebook:insert-cell-below", "notebook:replace-selection"], "args": {"text": text}}
     return (

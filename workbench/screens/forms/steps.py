@@ -1,4 +1,4 @@
-"""Steps of a form with many inputs. One step is shown at a time, with links to missing and wrong fields in all."""
+"""Steps of a form with many inputs. One step is visible at a time, with links to the faulty fields of all steps."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from workbench.screens.forms.widgets import button, line, row
 
 
 class Steps:
-    """Widgets that show one step of the inputs, and the problems of all steps.
+    """Widgets that show the inputs of one step and the problems of all steps.
 
     Args:
         edited: Function that is called after the step changes, to show the problems of the fields in the previous step.

@@ -45,7 +45,7 @@ class FormView(Quiet):
 
     Args:
         send: Function that the send button calls.
-        choices: Function that returns the values of an argument to choose from, by label.
+        choices: Function that returns the possible values of an argument, by label.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class FormView(Quiet):
         self.summary = ipywidgets.HTML().add_class("wb-summary")
         self.error = ipywidgets.HTML().add_class("wb-error")
         self.typed: Any = None
-        """Input in which a person confirms a call in production; made when required."""
+        """Input in which a person confirms a call in production; None until it is required."""
         self.ticks: dict[str, Any] = {}
         """Checkboxes of the exceptions that were offered."""
         self.arming = self._arming_box() if api.environment == "production" and operation.effect else None
@@ -97,7 +97,7 @@ class FormView(Quiet):
         self.refresh()
 
     def _arrange(self) -> None:
-        """Show the existing parts of the form, in their order."""
+        """Show the parts of the form that exist, in their fixed order."""
         below = [*self.ticks.values(), self.arming, self.summary, self.typed, self._sender]
         self._body.children = [*self._above, *(part for part in below if part is not None)]
 
@@ -174,7 +174,7 @@ class FormView(Quiet):
             act()
         except WorkbenchError as error:
             self.show_error(error)
-        except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
+        except Exception as error:  # noqa: BLE001 - a widget's callback would hide the error
             text = f"unexpected {type(error).__name__}: an internal error of the workbench; the form is unchanged"
             self.error.value = line("problem", text)
 

@@ -25,15 +25,15 @@ _LINES = {
     "problem": ("problem", "✗ ", ' role="alert"'), "advice": ("advice", "! ", ""), "ok": ("ok", "✓ ", ' role="status"'),
     "words": ("ok", "= ", ""), "quiet": ("quiet", "", ""),
 }  # fmt: skip
-"""Class, mark and role by kind of line."""
+"""CSS class, leading mark and ARIA role of each kind of line."""
 
 
 Later = Callable[[float, Callable[[], None]], Any]
-"""Schedules a call after some seconds; the returned handle has `cancel()`."""
+"""Function that schedules a call after some seconds, and returns a handle with `cancel()`."""
 
 
 def after(seconds: float, act: Callable[[], None]) -> Any:
-    """Schedule a call on the kernel's running loop, or in a thread."""
+    """Schedule a call on the running event loop of the kernel; without a loop, in a thread."""
     try:
         return asyncio.get_running_loop().call_later(seconds, act)
     except RuntimeError:

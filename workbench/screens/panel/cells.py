@@ -1,6 +1,6 @@
-"""Rows of plain values in columns, with the record that each row opens. Rows come from facts, columns or frames.
+"""Rows of a list, stored as columns of plain values, with the record that each row opens.
 
-Times are integers, the milliseconds since 1970.
+Times are integers: milliseconds since 1970.
 """
 
 import gc
@@ -19,23 +19,23 @@ from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
 MOST = 200_000
-"""Rows that a page holds; a longer list is shown in parts of this size, by time."""
+"""Maximum number of rows in a page. A longer list is shown in parts of this size, ordered by time."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 Facts = dict[str, Any]
 """Values of a row or a record, by column or member."""
 Message = dict[str, Any]
-"""What the page and the kernel send each other: JSON values by name."""
+"""Message between the page and the kernel: JSON values by name."""
 
 
 @attrs.frozen
 class Column:
-    """A column: its name, the type of its values, and the kind of record to which an id links."""
+    """A column: its name, the kind of its values, and the list to which its ids link."""
 
     name: str
     kind: str = "text"  # otherwise "id", "address", "money" (cents), "number", "time", "wall" (a time) or "status"
     to: str | None = None
     path: str = attrs.field(default="", eq=False)
-    """Member of a record that has the value, as a path, or "label" for the label of the row's own record."""
+    """Path of the value within the row's record, or "label" for the label of this record."""
 
     @property
     def label(self) -> str:
@@ -45,7 +45,7 @@ class Column:
 
 @cache
 def columns_of(text: str) -> tuple[Column, ...]:
-    """Return columns. Each is `name`, `name:kind` or `name:id>list`, followed by `=path` if the path is another one."""
+    """Parse columns: `name`, `name:kind` or `name:id>list`, followed by `=path` if the path is not the name."""
     found = re.findall(r"(\w+)(?::(\w+))?(?:>(\w+))?(?:=(\S+))?", text)
     return tuple(Column(name, kind or "text", to or None, path or name) for name, kind, to, path in found)
 
@@ -69,18 +69,18 @@ def uncollected() -> Iterator[None]:
 
 @attrs.define(kw_only=True, slots=False, eq=False)
 class Rows:
-    """Rows of plain values in columns, with each row's id and record."""
+    """Rows of a list, as columns of plain values, with the id and record of each row."""
 
     columns: tuple[Column, ...]
     cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
     """The values of each column."""
     things: Sequence[Any] | Callable[[str], Any] = attrs.field(repr=False)
-    """The record of each row, or a function that reads the record with an id."""
+    """The record of each row, or a function that reads a record by its id."""
     ids: Sequence[str] = attrs.field(repr=False)
     newest: str | None = None
-    """Column of times by which rows are shown, the newest first. "" shows the last row first, None the first row."""
+    """Time column that orders the rows, newest first. "" reverses the stored order, and None retains it."""
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    """Label shown for the id of a linked record: the digits of a card, a masked name."""
+    """Labels of linked records by id, such as a card's last digits or a masked name."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, if the rows came from a frame
     notes: tuple[str, ...] = ()
     log: ChangeLog[int] = attrs.field(factory=ChangeLog, init=False, repr=False)
@@ -90,7 +90,7 @@ class Rows:
         """Change rows with known ids in place, and append rows with new ids.
 
         Args:
-            cells: The values of these rows in each column.
+            cells: For each column, the values of these rows.
         """
         columns: list[Any] = [*self.cells, self.ids]
         positions = self.positions
@@ -102,7 +102,7 @@ class Rows:
         self.__dict__.pop("order", None)
 
     def follows(self, former: "Rows") -> bool:
-        """Return whether the rows of an earlier read have their places. If so, log the changed and new rows."""
+        """Return whether the rows of an earlier read have the same positions. If so, log changed and new rows."""
         if self is former:
             return True
         is_longer = self.columns == former.columns and self.ids[: len(former.ids)] == former.ids
@@ -160,11 +160,13 @@ def rows_of(
     newest: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Return rows.
+    """Return entries as rows, with times in milliseconds.
 
     Args:
         columns: The columns, as for `columns_of`.
+        notes: Sentences to show with the rows.
         newest: Whether the last rows are shown first.
+        names: Labels of linked records by id.
     """
     found, called = list(entries), names or {}
 
@@ -187,7 +189,7 @@ def rows_of(
 
 
 def _is_period(times: Any) -> bool:
-    """Return whether a column of times holds the days after which periods are named."""
+    """Return whether a column has days instead of times: no time zone, and midnight in each row."""
     days = times.dropna()
     return times.dt.tz is None and bool((days == days.dt.normalize()).all())
 
@@ -196,7 +198,7 @@ def rows_of_frame(frame: Any, declared: str = "") -> Rows:
     """Return a frame as rows, with cents as money, and with typed times, numbers and statuses.
 
     Args:
-        declared: Columns with another kind, as for `columns_of`.
+        declared: Columns whose kind does not follow from the frame, as for `columns_of`.
     """
     from workbench.analysis.tables.to_file import notes_of
 

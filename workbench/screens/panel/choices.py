@@ -40,5 +40,5 @@ def choices(api: object, member: str) -> dict[str, Any]:
             words = ", ".join(filter(None, (text(data, number, place) for place in places)))
             options[visible(f"{words} ({data.ids[number][:8]})", 160)] = data.ids[number]
         return options
-    except WorkbenchError:  # the process of the sandbox has ended, which the form reports when it sends
+    except WorkbenchError:  # the sandbox's process has ended; the form reports this error when it sends the request
         return {}

@@ -23,7 +23,7 @@ from workbench.service.rendering.show import describe
 from workbench.service.rendering.text import Sheet, sentence
 
 _NEWEST = slice(None, -21, -1)
-"""The last twenty of the related items, the newest first."""
+"""Slice of the last twenty related items, newest first."""
 
 _CENTS = ["limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"]
 

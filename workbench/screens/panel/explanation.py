@@ -13,7 +13,7 @@ EXPLAINED: Mapping[str, list[str]] = {
     "transactions": ["amount_cents", "held_cents", "posted_cents", "refunded_cents", "net_cents"],
     "cards": ["held_cents", "posted_cents"],
 }
-"""Columns of amounts that consist of the amounts of transactions, by list."""
+"""Columns, by list, whose amounts are sums of transaction amounts."""
 _LINKS = "transaction_id:id>transactions card_id:id>cards user_id:id>users event_id:id>events"
 
 

@@ -1,4 +1,4 @@
-"""A list of the panel, and its rows as a page holds them. The page filters, sorts, groups and sums the rows."""
+"""A list of the panel, and its rows in the form for the page, which filters, sorts, groups and sums them."""
 
 from array import array
 from base64 import b64encode
@@ -22,7 +22,7 @@ FIRST = 200
 _LONGEST = 500  # maximum length of a cell, in characters
 _LARGEST = 2**53  # largest integer that is exact in JavaScript
 _TIMES = ("time", "wall")
-_NUMBERS = ("money", "number", *_TIMES)  # kinds of columns that compare as numbers
+_NUMBERS = ("money", "number", *_TIMES)  # kinds of columns whose values are compared as numbers
 
 
 class Listing:
@@ -68,7 +68,7 @@ class Listing:
 
     @property
     def mark(self) -> list[int]:
-        """Version of the rows that a page received: how often rows moved, and how often a row changed since."""
+        """Version of the rows: the number of reads that moved rows, and of changes to rows since the last move."""
         return [self._version, self.data.log.number]
 
     def frame(self, numbers: Sequence[int] | None = None) -> Any:
@@ -87,13 +87,13 @@ class Listing:
         return pd.DataFrame(columns)
 
     def columns(self, part: int = 0, limit: int = MOST) -> Message:
-        """Return the rows in packed columns for a page. A long list has several parts, the newest rows first."""
+        """Return the rows for a page as packed columns. A long list has several parts, newest rows first."""
         return packed(self.name, self.data, part, limit) | {"mark": self.mark}
 
     def rows_since(self, mark: Any) -> Message:
         """Return the rows that changed or were added since a page received its rows, or all rows if rows moved.
 
-        In the changes, `at` lists the positions of `rows`. New rows have the last positions.
+        A message with changes lists the positions of its `rows` in `at`. New rows have the last positions.
         """
         data = self.data
         if not self._is_current(mark) or len(data.ids) > MOST:
@@ -102,7 +102,7 @@ class Listing:
         return {"list": self.name, "at": at, "rows": packed("", data.only(at)), "mark": self.mark}
 
     def _is_current(self, mark: Any) -> bool:
-        """Return whether the rows that a page has are in their places."""
+        """Return whether the rows that a page received still have the same positions."""
         return isinstance(mark, list) and mark[:1] == [self._version]
 
     def select(self, mark: Any, numbers: Iterable[Any]) -> list[int]:
@@ -151,7 +151,7 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> Me
 
 
 def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> Message:
-    """Return a column for a page: its distinct values, how statuses and ids appear, and each row's index or value.
+    """Return a column for a page: distinct values, labels of ids, styles of statuses, and each row's index or value.
 
     Args:
         quick: Whether numbers, times and record ids are sent for each row, because they are mostly distinct.
@@ -167,7 +167,7 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
     elif column.to and names:
         shown = [(name := names.get(value)) and visible(name, 80) for value in values]
-    code = "B" if len(values) <= 2**8 else "H" if len(values) <= 2**16 else "I"  # type of the array of indexes
+    code = "B" if len(values) <= 2**8 else "H" if len(values) <= 2**16 else "I"  # type code of the index array
     return {
         "name": visible(column.name, 80),
         "label": visible(column.label, 80),
@@ -180,7 +180,7 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
 
 
 def _stored(cells: Sequence[Any], kind: str) -> Sequence[Any]:
-    """Return values in the form that a page stores. Printable texts and small integers are taken over together."""
+    """Return values in the form that a page stores. Short printable texts and small integers need no conversion."""
     known = [value for value in cells if value is not None]
     types = {*map(type, known)}
     if types == {str} and "".join(known).isprintable() and max(map(len, known)) < _LONGEST:

@@ -1,4 +1,4 @@
-"""Lists of the data that a session can read. They hold rows of plain values, and the record that each row opens."""
+"""Read the lists of a panel from a session: rows of plain values, with the record that each row opens."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS
 
 
 def _facts(x: object, members: str) -> Facts:
-    """Return members of a record or mapping by column name. Enum members become text, and in numbers a list its length.
+    """Return members of a record or mapping by column name. In a column of numbers, a list becomes its length.
 
     Args:
         members: The columns, as for `columns_of`.
@@ -76,7 +76,7 @@ _LABELED = {
     "user": "id first_name last_name",
     "company": "id name",
 }
-"""Members of records that make their labels."""
+"""Members that form the label of a record, by kind."""
 
 
 class Labels:
@@ -111,7 +111,7 @@ def names(api: object) -> dict[str, str]:
 
 
 def tokens(api: object, member: str) -> Facts:
-    """Return the addresses or the chains of the tokens of the stored contracts, by description."""
+    """Return the token addresses or the chains in the stored contracts, by description."""
     found: Facts = {}
     for record in records(api, "contract"):
         chain = str(chains.chain_of(record["chain_id"]))
@@ -130,7 +130,7 @@ def iso(value: object) -> str | None:
 
 
 def mentions(value: object, key: str) -> bool:
-    """Return whether a record, mapping or list contains a text."""
+    """Return whether a value equals a text, or is a record, mapping or list with an item that does."""
     if walk.is_record(value):
         value = walk.given(value)
     if isinstance(value, Mapping):
@@ -146,14 +146,14 @@ def now(api: object) -> datetime:
 
 
 _READS = {"users": "user owner company", "companies": "company", "contracts": "contract"}
-"""Kinds of records that a list of a sandbox reads, if these are few."""
+"""Kinds of sandbox records on which a list depends. Lists that are not named here depend on all changes."""
 
 
 def stamp(api: object, name: str = "") -> tuple[Any, ...]:
     """Return a value that changes when the sandbox, the inbox or the journal changes, but not when they are read.
 
     Args:
-        name: Name of a list; the value then changes only when the records of the list change.
+        name: Name of a list. If a sandbox knows the records of the list, only their changes change the value.
     """
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
     if sandbox is not None and name in _READS:
@@ -165,13 +165,12 @@ def stamp(api: object, name: str = "") -> tuple[Any, ...]:
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
-    """Return the data about an object in each record, call or event, as members in the form of `_facts` with an `id`.
-
-    Objects without an id are skipped.
+    """Return a row for each record, call or event that has an id.
 
     Args:
-        thing: Path of the object within the record; default: the record itself.
-        more: Further members.
+        members: The columns, as for `columns_of`, including `id`.
+        thing: Path of the record that the row opens, within the object; default: the object itself.
+        more: Further values of each row.
     """
     facts = [
         ({**more, **_facts(item, members)}, _facts(item, f"of={thing}")["of"] if thing else item) for item in objects
@@ -180,7 +179,7 @@ def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object
 
 
 def _merged(*sources: Iterable[Found]) -> list[Found]:
-    """Merge the rows of several sources by id: later values win."""
+    """Merge the rows of several sources by id. Later values replace earlier values."""
     known: dict[str, Found] = {}
     for key, facts, thing in chain.from_iterable(sources):
         _, held, first = known.get(key, (key, {}, None))
@@ -189,7 +188,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
     return [(key, facts, thing or facts) for key, facts, thing in known.values()]
 
 
-# kinds of lists
+# Readers of the lists, by name in `KINDS`.
 
 
 def health(api: object) -> Rows:
@@ -207,7 +206,7 @@ def health(api: object) -> Rows:
 
 
 def contracts(api: Any) -> Rows:
-    """Return the contracts, one row per token."""
+    """Return the tokens of all contracts, one row per token."""
     listed = api.list_contracts()
     notes = [f"{NO_FUNDS}: these are test chains."] * any(contract.chain_id in TEST_CHAINS for contract in listed)
     listed_rows = []
@@ -381,7 +380,7 @@ def disputes(api: object) -> Rows:
 
 
 def rewards(api: Any, users: Iterable[str] = ()) -> Rows:
-    """Return the rewards activity of users from all reachable pages, with its frame."""
+    """Return the rewards activity of users from all pages that can be read, with its typed frame."""
     from workbench.analysis.rewards.reading import fetch
 
     frame = fetch(api, list(users), progress=False).frame()
@@ -433,7 +432,7 @@ def requests(api: object) -> Rows:
 
 
 def evidence_of(api: Any) -> Facts:
-    """Return the evidence, by id, on the journal's calls with an unknown outcome."""
+    """Return the evidence about calls with an unknown outcome, by the call's id in the journal."""
     journal = journal_of(api)
     if journal is None or not (unknown := journal.unknown()):
         return {}

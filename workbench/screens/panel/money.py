@@ -1,4 +1,4 @@
-"""The money of listed transactions for the overview: amounts in one currency, each with the bounds of its time."""
+"""Amounts of the listed transactions for the overview, each with its earliest and latest possible time."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,10 +15,10 @@ from workbench.screens.panel.cells import Rows, milliseconds
 
 
 def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, set[str]]:
-    """Return the facts of the transactions with events or refunds, if there are any, and the ids of these transactions.
+    """Return the facts and ids of the listed transactions that have events or refunds; None for no facts.
 
     Args:
-        known: Ids of the listed transactions.
+        known: Ids of the listed transactions. For a real service, all of these ids are returned.
     """
     sandbox = sandbox_of(api)
     if sandbox is None:
@@ -40,7 +40,7 @@ def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, 
 
 
 def amounts(first: Any, last: Any, cents: Any) -> list[Any]:
-    """Return the amounts other than zero, preceded by the first and the last possible time of each, in milliseconds."""
+    """Return three columns without zero amounts: the first and last possible time in milliseconds, and the amount."""
     columns = np.nan_to_num(first, nan=-np.inf), np.nan_to_num(last, nan=np.inf), cents
     return [column[cents != 0] for column in columns]
 
@@ -48,9 +48,9 @@ def amounts(first: Any, last: Any, cents: Any) -> list[Any]:
 def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[str, Sequence[Any]]:
     """Return the amounts of transactions in a currency: net changes, changes of holds, open holds and settled amounts.
 
-    A transaction without events counts as settled at its posting time, and as refunded at an unknown time since.
-    "asked" has the authorizations, each as 1, or as -1 if it was declined. "possible" has the net changes with their
-    bounds exchanged, so that a range contains all changes that may be in it.
+    A transaction without events counts as settled at its posting time, and as refunded at an unknown later time.
+    "asked" contains 1 for each authorization, or -1 if it was declined. "possible" contains the net changes with
+    exchanged bounds, so that a range includes every change that may belong to it.
     """
     own = np.array(rows.column("currency"), "object") == currency
 

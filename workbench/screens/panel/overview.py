@@ -28,7 +28,7 @@ _LINE = 30  # number of days in the small line of a tile
 
 @attrs.frozen(kw_only=True)
 class Filters:
-    """Filters of an overview, which are a range of days and a time zone."""
+    """Filters of an overview: a range of days and a time zone."""
 
     range: str = "month"
     since: str = ""
@@ -54,7 +54,7 @@ class Filters:
 
 @attrs.frozen(kw_only=True)
 class Tile:
-    """A figure of the overview, with the list and filter to which it leads, and the column that explains it.
+    """A figure of the overview, with the list and filter that it opens, and the column that explains it.
 
     `line` has the values for the last thirty days, and `change` is the change from the previous period.
     """
@@ -70,7 +70,7 @@ class Tile:
 
 
 class Scope:
-    """Data of an overview, which are a session's transactions in their most frequent currency, and a range of days.
+    """Data of an overview: a session's transactions in their most frequent currency, and a range of days.
 
     Args:
         api: A client or a session.
@@ -264,7 +264,7 @@ def attention(lists: Callable[[str], Rows]) -> Iterator[Message]:
 
 
 def charts(scope: Scope) -> Iterator[Message]:
-    """Yield the charts below the tiles, each as an element with the list and filter to which it leads."""
+    """Yield the charts below the tiles, each as an element with the list and filter that it opens."""
     from workbench.analysis import charts as draw
     from workbench.analysis.reports.history import history
     from workbench.analysis.tables.frames import to_frame

@@ -1,4 +1,4 @@
-"""Panel with all data that a session can read. One widget fetches rows and details from the kernel on demand."""
+"""Panel with all data that a session can read. A single widget requests rows and details from the kernel."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +55,7 @@ from workbench.service.rendering.text import sentence
 _STATIC_ROWS = 20
 _FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "html": "HTML", "page": "HTML of all lists read"}
 EXPLANATION = "explanation"
-"""Name of the list of rows behind a number."""
+"""Name of the list with the rows that add up to a number."""
 ALL = "All known users"
 """Input that selects the rewards of all known users."""
 _STILL = ("rewards", "sequences", "assumptions", EXPLANATION)
@@ -133,7 +133,7 @@ class Rewards(Listing):
         users = [known.get(user, user)]
         if user == ALL and sandbox_of(self._api) is None:
             users = list(known.values())
-        elif user == ALL:  # in a sandbox, the users of its guide, since some of them have rewards
+        elif user == ALL:  # the sandbox's guide names users, some of whom have rewards
             users = [user["id"] for user in self._api.sandbox.guide().get("rewards_users", ())]
         return things.rewards(self._api, users)
 
@@ -143,7 +143,7 @@ class Rewards(Listing):
         self.read()
 
     def asked(self) -> Message:
-        """Return the user whose rewards the page shows, and the users that can be chosen."""
+        """Return the user whose rewards the page shows, and the users to choose from."""
         return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
 
 
@@ -169,7 +169,7 @@ class Panel(Displayed):
         """The figures of the overview."""
         self.filters = Filters()
         """The filters of the overview."""
-        self._scope: tuple[str, Scope] | None = None  # stamp of the session, and the data of its overview
+        self._scope: tuple[str, Scope] | None = None  # data of the overview, and the session's stamp when it was read
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -195,7 +195,7 @@ class Panel(Displayed):
         """The sandbox or its remote controls; None for a real service."""
         return sandbox_of(self._api)
 
-    # methods called from code
+    # methods that users call from code
 
     def open(self, name: str, text: str | None = None) -> Listing:
         """Open a list by name. Read the list if it was not read before.
@@ -282,7 +282,7 @@ class Panel(Displayed):
         """Return the lists that were read."""
         return [listing for listing in self.lists.values() if listing.is_read]
 
-    # messages of the page
+    # answers to the page's messages
 
     def answer(self, asked: Message) -> Message:
         """Return the answer to a message from the page. Errors are returned as text."""
@@ -290,7 +290,7 @@ class Panel(Displayed):
         try:
             with self._lock:
                 return {"answer": number, **getattr(self, f"_on_{asked.get('do')}")(asked)}
-        except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
+        except Exception as error:  # noqa: BLE001 - a widget's callback would hide the error
             return {"answer": number, "error": what_went_wrong(error)}
 
     def _tell(self, event: str, **facts: object) -> None:
@@ -334,7 +334,7 @@ class Panel(Displayed):
             self.rewards.show(str(asked["user"]))
         listing = self._current(name, again=bool(asked.get("again")))
         if asked.get("first") and len(listing) > FIRST:
-            rows = listing.columns(limit=FIRST) | {"mark": None, "partial": True}  # they have other positions
+            rows = listing.columns(limit=FIRST) | {"mark": None, "partial": True}  # a partial list has other positions
         elif asked.get("mark") is None or "part" in asked:
             rows = listing.columns(int(asked.get("part", 0)))
         else:
@@ -522,9 +522,9 @@ class Panel(Displayed):
         return {}
 
     def _changed(self, done: str, *, undone: bool = False) -> None:
-        """Read again the lists that an action may have changed. Filter, order, details and the form's answer stay.
+        """Reread the lists that an action may have changed. Filter, order, details and the form's answer remain.
 
-        The action was carried out, so a failure of this read becomes a note instead of an error of the action.
+        Since the action has already taken effect, a failed read becomes a note instead of an error of the action.
         """
         last, stamp = self.last_action, ""
         text = f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}.{last.refusal}"
@@ -535,7 +535,7 @@ class Panel(Displayed):
                 context_of(self._api).note("undone", f"{done}: the sandbox has the state before it again")
             self.update_static()
             stamp = self._stamp()
-        except Exception as error:  # noqa: BLE001 - shown with what was done
+        except Exception as error:  # noqa: BLE001 - the message shows the error after the completed action
             text += f" Refresh the lists: {what_went_wrong(error)}"
         self._tell("changed", stamp=stamp, text=text, undo=last.undoable is not None)
 

@@ -30,7 +30,7 @@ class LastAction:
         if self._sandbox is not None:
             try:
                 self._saved = internals(self._sandbox).savepoint(), actor
-            except BadRequest as error:  # the file is too large for a savepoint
+            except BadRequest as error:  # the sandbox's file is too large for a savepoint
                 self.refusal = f" Not undoable: {visible(str(error.message), 160)}."
             except WorkbenchError:
                 pass  # if the problem persists, the action itself reports it

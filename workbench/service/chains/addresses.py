@@ -129,8 +129,11 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
 
 
 def _problems(address: object, family: Family | None, taker: str) -> Iterator[_Found]:
-    """Yield the problems of an address in one chain family or in any family. `taker` is the recipient's name in
-    messages.
+    """Yield the problems of an address.
+
+    Args:
+        family: Family that the address must have; None allows any family.
+        taker: Name of the chain or field that takes the address, for messages.
     """
     if not isinstance(address, str):
         yield "type", "must be text"
@@ -157,7 +160,7 @@ def require_evm_address(address: object, path: str) -> str:
 
 
 def family_of_address(address: str) -> Family | None:
-    """Return the family whose format an address has, even if the address is invalid, or None for another format."""
+    """Return the family whose format an address has, even if it is invalid; None if the format is unknown."""
     if re.match(r"0x", address, re.IGNORECASE):
         return Family.EVM
     if len(address) in {56, 69} and address[:1].upper() in {"G", "C", "M"}:
@@ -208,7 +211,7 @@ def same_address(a: object, b: object) -> bool:
 
 
 def similar_addresses(a: str, b: str) -> bool:
-    """Return whether two different addresses have equal first and last characters, as address poisoning relies on."""
+    """Return whether two different addresses have equal first and last characters, as in address poisoning."""
     a, b = (_comparable(address).removeprefix("0x") for address in (a, b))
     return a != b and a[:4] == b[:4] and a[-4:] == b[-4:]
 

@@ -57,7 +57,7 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
         ValueError: The data differs from the canonical encoding that `abi_encode` returns.
     """
     values, _ = _decode(types, memoryview(data))
-    # Parts are contiguous, so re-encoding detects wrong offsets, lengths and padding, and truncation.
+    # The encoding has no gaps, so encoding the values again detects wrong offsets, lengths, padding and truncation.
     if abi_encode(types, values) != data:
         raise ValueError("not encoded canonically")
     return values
@@ -69,7 +69,7 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
     end = _WORD * len(types)
     for index, kind in enumerate(types):
         word = bytes(data[_WORD * index : _WORD * (index + 1)]).ljust(_WORD)
-        # the word is an offset, which re-encoding checks and decoding does not follow
+        # the word is an offset, which is not followed here; `abi_decode` checks it by encoding the values again
         if kind == "bytes" or kind.endswith("[]"):
             size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
@@ -105,7 +105,7 @@ _DIGITS = re.compile(r"[1-9][0-9]{0,77}")
 
 
 def _masked(value: object) -> str:
-    """Return the placeholder of a secret member in a repr."""
+    """Return the text that a repr shows in place of a secret value."""
     return "•••"
 
 
@@ -191,7 +191,7 @@ def withdraw_call_data(
 
 
 def _exact(family: Family, values: Sequence[object], paths: Iterable[str]) -> list[Any]:
-    """Validate and return the seven arguments of every withdrawal."""
+    """Validate and return the seven arguments that each version of the withdrawal takes."""
     address, amount = partial(require_address, family=family), partial(read_unsigned, minimum=1)
     salt, signature = partial(read_bytes, length=32), partial(read_bytes, length=_SIGNATURE_LENGTH[family])
     readers: tuple[Any, ...] = (address, address, amount, address, read_unix_seconds, salt, signature)
@@ -304,7 +304,7 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):
         raise invalid("parameters", "length", "must be a list of " + ", ".join(_NAMES) + " (publicKey optional)")
     given, key = list(parameters[:7]), parameters[7:]
-    for place in (2, 4):  # these two are numbers, which may be given as text
+    for place in (2, 4):  # amount and expiry are numbers, but may be written as text
         if isinstance(given[place], str):
             if not _DIGITS.fullmatch(given[place]):
                 raise invalid(f"parameters[{place}]", "pattern", "must be a whole number: digits only")

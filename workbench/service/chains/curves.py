@@ -22,7 +22,7 @@ _BASE = (
     0x483ADA77_26A3C465_5DA4FBFC_0E1108A8_FD17B448_A6855419_9C47D08F_FB10D4B8,
 )
 _Point = tuple[int, int]
-_Jacobian = tuple[int, int, int]  # stands for the point x/z², y/z³; z is 0 for the neutral element
+_Jacobian = tuple[int, int, int]  # x, y, z of the point (x/z², y/z³); z is 0 for the neutral element
 _NEUTRAL: _Jacobian = (1, 1, 0)
 _SWITCH = "PYCRYPTODOME_DISABLE_GMP"
 _LOADING = threading.Lock()
@@ -32,8 +32,8 @@ _LOADING = threading.Lock()
 def _library() -> tuple[ModuleType, Callable[..., Any]]:
     """Return the Ed25519 module and the point class, which are loaded on first use.
 
-    To find GMP, the library would run other programs (ldconfig, a compiler). This function makes it use its built-in
-    integers.
+    By default, the library searches for GMP by running other programs (ldconfig, a compiler). The environment variable
+    set here makes it use its built-in integers instead.
     """
     with _LOADING:
         given = os.environ.get(_SWITCH)
@@ -55,7 +55,7 @@ def public_point(secret: bytes) -> _Point | None:
 
 
 def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
-    """Return a signature as r, s and the parity of y. The nonce follows RFC 6979, and s is the lower of both values."""
+    """Return a signature as r, s and the parity of y. The nonce follows RFC 6979, and s is the lower valid value."""
     number = int.from_bytes(digest) % ORDER
     key = int.from_bytes(secret)
     for nonce in _nonces(number, secret):
@@ -74,7 +74,7 @@ def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
 
 
 def recovered(digest: bytes, r: int, s: int, is_odd: int) -> _Point | None:
-    """Return the public key whose holder signed a digest, or None if no key fits."""
+    """Return the public key that verifies a signature of a digest, or None if no key does."""
     square = pow(r, 3, _PRIME) + 7
     y = pow(square, _ROOT, _PRIME)
     if (y * y - square) % _PRIME:
@@ -111,7 +111,7 @@ def _combined(a: int, b: int, point: _Point) -> _Point | None:
     try:
         base = point_of(*_BASE, curve="secp256k1")
         other = point_of(*point, curve="secp256k1")
-    except ValueError:  # libraries before version 4.4 lack the curve
+    except ValueError:  # pycryptodome before 4.4 lacks the curve
         return in_python(a, b, point)
     total = base * a + other * b
     if total.is_point_at_infinity():
@@ -158,7 +158,7 @@ def _doubled(point: _Jacobian) -> _Jacobian:
 
 
 def _added(a: _Jacobian, b: _Jacobian) -> _Jacobian:
-    """Return the sum of two points. `run` and `rise` are the differences of their coordinates."""
+    """Return the sum of two points. `run` and `rise` are the differences of their x and y coordinates."""
     x1, y1, z1 = a
     x2, y2, z2 = b
     if z2 == 0:
@@ -208,7 +208,7 @@ def ed25519_public_key(secret: bytes) -> bytes:
 
 
 def ed25519_signed(message: bytes, secret: bytes) -> bytes:
-    """Return the signature over a message with a 32-byte Ed25519 seed."""
+    """Return the signature of a message, made with a 32-byte Ed25519 seed."""
     eddsa, _ = _library()
     key = eddsa.import_private_key(secret)
     raw: bytes = eddsa.new(key, "rfc8032").sign(message)
@@ -239,6 +239,6 @@ def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def _is_sound(encoded: bytes) -> bool:
-    """Return whether the encoding of a point is reduced and the point is not of small order."""
+    """Return whether a point has a reduced encoding and is not of small order."""
     y = int.from_bytes(encoded, "little") % (1 << 255)
     return y < _ED_PRIME and y not in _SMALL_ORDER

@@ -35,7 +35,7 @@ DOMAIN_FIELDS = {
     "salt": "bytes32",
 }
 
-_Types = dict[str, dict[str, str]]  # by name of a struct, the types of its members
+_Types = dict[str, dict[str, str]]  # types of each struct's members, by struct and member name
 
 _ARRAY = re.compile(r"(.+)\[(\d{0,9})\]")
 _ARRAYS = re.compile(r"(?:\[\d{0,9}\])*")
@@ -61,7 +61,7 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
     """
     try:
         return _digest(typed_data)
-    except UsageError as error:  # the paths in this error name members of the JSON as given
+    except UsageError as error:  # the paths in this error must keep the spelling of the caller's JSON
         raise UsageError(error.problems, as_given=True) from None
 
 
@@ -303,7 +303,7 @@ def solana_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the service signs for a Solana contract. The arguments are those for EVM contracts.
+    """Return the 32 bytes that the service signs for a Solana contract. Arguments mean the same as for EVM contracts.
 
     The message is EIP-712 over packed values. Addresses have 32 bytes, and integers are big-endian in the width that
     Solana programs use.

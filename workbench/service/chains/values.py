@@ -126,7 +126,7 @@ _MAX_KEY = 4096
 
 
 def invalid(path: str, rule: str, message: str) -> UsageError:
-    """Return the error for one problem of one value."""
+    """Return an error that reports one problem of one value."""
     return UsageError([Problem(path, rule, message)])
 
 
@@ -194,8 +194,8 @@ def read_unix_seconds(value: object, path: str) -> int:
 def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool:
     """Return whether text looks like a private key, a seed phrase or a secret seed.
 
-    In doubtful cases the result is True. The exception is 64 bytes in Solana's format, which may be a public signature.
-    They count as a private key only if the second half is the public key of the first half.
+    In doubtful cases the result is True. The exception is 64 bytes in Solana's format, which may be a public signature:
+    such bytes count as a private key only if their second half is the public key of their first half.
 
     Args:
         hash_expected: Whether the field takes 32 public bytes (a salt or a digest). Then 64 hex digits are allowed.
@@ -235,7 +235,7 @@ def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) 
 
 
 def _is_seed_phrase(text: str) -> bool:
-    if text.isalnum():  # a single word, such as a Stellar address, is not split at its digits
+    if text.isalnum():  # a single word, such as a Stellar address, must not be split at its digits
         return False
     phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
     return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)

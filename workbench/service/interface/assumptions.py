@@ -37,8 +37,9 @@ class Assumption:
 
 @attrs.frozen
 class Behavior:
-    """An assumption about the service's behavior. `documented` and `observed` are the setting's values in these
-    behaviors.
+    """An assumption about how the service behaves. A sandbox setting may change it.
+
+    `documented` and `observed` are the setting's values in the sandbox behaviors with these names.
     """
 
     id: str
@@ -46,7 +47,7 @@ class Behavior:
     says: str
     reason: str
     confidence: Confidence = UNCONFIRMED
-    documented: Any = ...  # by default, the assumption has no setting
+    documented: Any = ...  # `...` if no setting changes the behavior
     observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
     others: tuple[Any, ...] = ()  # further allowed values; STATUS allows any status, and ANY any value of the same type
 
@@ -1264,8 +1265,9 @@ def failure_id(operation: Operation[..., Any], failure: Failure) -> str:
 
 
 def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
-    """Yield candidates for assumptions: id, location, assumed value, reason (only if it is an assumption), and where to
-    change it.
+    """Yield every declared value with its id, location, reason for the assumption, and where to change it.
+
+    The reason is None if the value is documented.
     """
     for operation in table.OPERATIONS.values():
         where, value = f"{operation.method} {operation.path}", f"{operation.success}, and the body of the answer"

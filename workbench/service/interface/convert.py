@@ -150,7 +150,7 @@ class Converter(cattrs.Converter):
                 if value is None:
                     value = absent
                     if strict and wire in raw:
-                        # null is reported. assumed: null_members
+                        # a null member is a problem. assumed: null_members
                         problems.append(Problem(wire, "type", "must not be null"))
                     if missed:
                         marks.append(Problem(wire, "required", "is missing"))
@@ -207,7 +207,7 @@ class Converter(cattrs.Converter):
                 object.__setattr__(event, "body", self.structure(body, kind.body))
             except Unreadable as error:
                 object.__setattr__(event, "marks", (*event.marks, *error.inside("body")))
-                with suppress(Unreadable):  # the other members are read without it
+                with suppress(Unreadable):  # if only some members are unreadable, the others still become a record
                     paths = [problem.path for problem in error.problems]
                     readable = _without_odd(body, paths, partial(self._is_readable, cls=kind.body))
                     object.__setattr__(event, "body", self.structure(readable, kind.body))
@@ -348,9 +348,7 @@ class Converter(cattrs.Converter):
         return request, raw
 
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert the texts of a query to JSON values. Text that cannot be converted is kept, so that a rule reports
-        it.
-        """
+        """Convert the texts of a query to JSON values. Leave other text unchanged, so that a rule reports it."""
         parsed = dict(raw)
         for member in members(cls):
             wire = self.wire_name(cls, member)
@@ -369,9 +367,12 @@ class Converter(cattrs.Converter):
 
 
 def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Callable[[Any], bool]) -> Any:
-    """Return an object without the members at some paths, or with converted values at these paths.
+    """Return a copy of an object whose members at some paths are converted, or removed if that does not help.
 
     A number becomes text. Text that spells an integer, true or false becomes this value.
+
+    Args:
+        is_readable: Function that returns whether the object can be read with a converted member.
     """
     body, removed = copy.deepcopy(dict(body)), []
     for path in paths:

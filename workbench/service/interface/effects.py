@@ -49,11 +49,11 @@ class Trace:
         kind: Kind of the events.
         of_call: Function that returns the key of a call's events, `UNCLEAR`, or None if the call causes no event.
         of_event: Function that returns the key of an event's body, or None if the event has another cause.
-        record: Member of the answer with the id of the record whose events the call causes, if the answer has such an
-            id.
+        record: Member of the answer with the id of the record that the events concern; None without such a member.
         identity: Function that returns private values of a request. In place of a key, the journal stores their keyed
             hash.
-        also: Member with a record id in other requests. Events of this record may have the same key for another reason.
+        also: Member of other operations' requests with the id of a record. Calls with this id may cause events with the
+            same key.
         every: Whether each successful call causes an event.
     """
 

@@ -175,7 +175,7 @@ TransactionKind = Literal[
     "transaction.requested", "transaction.created", "transaction.updated", "transaction.completed"
 ]
 CardKind = Literal["card.updated"]
-"""Kinds of events by the class of their body."""
+"""Names of event kinds, with one type for each class of body."""
 KindPattern = Literal["*", "user.*", "microDeposit.*", "transaction.*", "card.*", "*.updated"]
 """Patterns of event kinds. `*` also matches undocumented kinds."""
 
@@ -186,7 +186,7 @@ if TYPE_CHECKING:
 
     Body = TypeVar("Body", bound=EventBody, default=EventBody, covariant=True)
     Kind = TypeVar("Kind", bound=str, default=str, covariant=True)
-else:  # at run time, the same class accepts any type parameters
+else:  # at run time, type parameters have no effect
 
     class Generic:
         """Base class of generic classes whose type parameters exist only for type checkers."""
@@ -264,9 +264,9 @@ _OF_SOME = {
     "spend.completionReason": ("completed",),
     "spend.postedAt": ("completed",),
 }
-"""Members of a transaction that only some actions have, with these actions."""
+"""Members of a transaction event that only some actions have, each with these actions."""
 _ALWAYS = frozenset({"spend.authorizationUpdateAmount", "spend.postedAt"})
-"""Members of a transaction that every event of their action has."""
+"""Members of `_OF_SOME` that every event of their action has."""
 _USUAL: Mapping[str, Mapping[str, Any]] = {
     "updated": {
         "spend.status": "reversed",

@@ -254,7 +254,7 @@ class _Document:
         }
 
     def _written(self, value: object) -> Any:
-        """Return a value of a record in its JSON form."""
+        """Return a value of a record in JSON form."""
         return strict_json.loads(strict_json.dumps(self.converter.unstructure(value)))
 
     def _success(self, operation: Operation[..., Any]) -> Schema:
@@ -346,7 +346,7 @@ class _Document:
 
 
 _INTEGER: Schema = {"type": "integer", "format": "int64"}
-# tools disagree on valid email addresses, and generated models write a `password` as asterisks
+# other formats are omitted: tools disagree on `email`, and generated models write a `password` as asterisks
 _FORMATS = {"uuid", "date"}
 ERROR_SCHEMA: Schema = {
     "type": "object",
@@ -369,7 +369,7 @@ _PLAIN: Mapping[Kind, Schema] = {
 
 
 def _schema_of(value: object) -> Schema:
-    """Return the type of a value that a setting adds."""
+    """Return the schema of a value that a setting adds to an answer or event."""
     match value:
         case bool():
             return {"type": "boolean"}

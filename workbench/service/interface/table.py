@@ -226,7 +226,7 @@ class Operation(Generic[P, R]):
 
 
 class _Doc:
-    """Descriptor of the docstring: of an operation, built on first access, or of the class."""
+    """Descriptor that returns the docstring of an operation, built on access, or of the class."""
 
     def __init__(self, of_class: str | None) -> None:
         self._of_class = of_class
@@ -235,7 +235,7 @@ class _Doc:
         return self._of_class if row is None else row.help
 
 
-setattr(Operation, "__doc__", _Doc(Operation.__doc__))  # noqa: B010 - a type checker takes it for a text
+setattr(Operation, "__doc__", _Doc(Operation.__doc__))  # noqa: B010 - type checkers expect `__doc__` to be text
 
 
 PREFIX = "/v1"

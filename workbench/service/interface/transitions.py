@@ -16,16 +16,15 @@ class Transition:
 
 
 Table = Mapping[tuple[str, str], Transition]
-"""Transitions by (status, action); no others are possible.
+"""Transitions by status and action; no others are possible.
 
-Documented: a transaction is authorized, declined or settled; an open authorization can be reversed, a settled
-transaction
-refunded; `tosNotAccepted` becomes `approved` when the terms are accepted; an application is reviewed after its
-creation; a
-client can set a dispute only to `canceled`. Everything else here is assumed, because the document shows no transitions.
-A
-fully reversed authorization has a separate status inside the sandbox (`reversed`); reviews may move an application from
-any status to any other; cards and disputes have the states that public clients of the interface know.
+Documented: A transaction is authorized, declined or settled. An open authorization can be reversed, and a settled
+transaction refunded. `tosNotAccepted` becomes `approved` when the terms are accepted. An application is reviewed after
+its creation. A client can set a dispute only to `canceled`.
+
+Everything else is assumed, because the document shows no transitions. Inside the sandbox, a fully reversed
+authorization has the separate status `reversed`. A review may move an application from any status to any other. Cards
+and disputes have the states that public clients of the interface know.
 """
 TRANSACTION: Table = {
     ("", "authorize"): Transition("authorized", "transaction.created"),

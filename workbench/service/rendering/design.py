@@ -13,9 +13,9 @@ from workbench.service.rendering.elements import Markup
 
 @attrs.frozen
 class Look:
-    """Look of one status. `sgr` is its color in a terminal, `hatch` its pattern in a chart.
+    """Look of a status: its color and mark, its terminal color code `sgr`, and its chart pattern `hatch`.
 
-    `tone` is its color on a page: "good", "bad", "warn", "open" or "other", of `design`.
+    `tone` names its page color: "good", "bad", "warn", "open" or "other".
     """
 
     color: str
@@ -163,8 +163,10 @@ DARK: Mapping[str, str] = {
     "live": "#c22a1c",
     "on-live": "#ffffff",
 }
-"""Colors of the dark theme. In both themes, text has a contrast of at least 4.5:1 with every background, and marks have
-3:1. `live` is the background of white text.
+"""Colors of the dark theme.
+
+In both themes, the contrast with every background is at least 4.5:1 for text and 3:1 for marks. `live` is the
+background of white text.
 """
 
 SCALE: Mapping[str, str] = {

@@ -12,7 +12,7 @@ class Markup(str):
 
 
 def joined(contents: Iterable[str], between: str = "") -> Markup:
-    """Join contents to one HTML text, and escape contents other than `Markup`."""
+    """Join contents into one HTML text, and escape contents other than `Markup`."""
     return Markup(between.join(part if isinstance(part, Markup) else escape(part) for part in contents))
 
 
@@ -71,9 +71,9 @@ def html_page(
 
     Args:
         title: Title of the document.
-        body: Contents of its body.
+        body: Contents of the document's body.
         style: Style sheet, written into the page.
-        head: More elements of its head.
+        head: Further elements of the document's head.
         theme: Attribute `data-theme` of the document, "light" or "dark". If empty, the reader's theme applies.
         attributes: Attributes of the body.
     """

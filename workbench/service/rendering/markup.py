@@ -162,7 +162,7 @@ _SAME: Mapping[tuple[Kind, str], str] = {
     ("transaction", "completed"): "settled",
     ("transaction", "refunded"): "settled",
 }
-"""State of the diagram for each other name that events and lists use."""
+"""State in the diagram, by kind and by the different name that events or lists use for it."""
 
 _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
 
@@ -183,10 +183,10 @@ class _Diagram:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.places = places = _PLACES[kind]
-        # by pair of states, the actions that lead from one to the other
+        # by pair of states, the actions that lead from the first state to the second
         self.edges: dict[tuple[str, str], list[str]] = {}
         self.loops: dict[str, list[str]] = {}  # by state, the actions that do not change it
-        self.free: dict[str, list[str]] = {}  # by target state, the actions from several states, and their start states
+        self.free: dict[str, list[str]] = {}  # by action that may lead to any state, the states in which it is possible
         # by state, the left edge, middle and width of its box in pixels
         self.boxes: dict[str, tuple[float, float, float]] = {}
         for (start, action), transition in _TABLES[kind].items():

@@ -189,7 +189,7 @@ _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
         "where to change it": assumption.change,
     },
 }
-"""Functions that return the columns and values of an object in a list, by type."""
+"""Function that returns the columns and values of a listed object, by the object's type."""
 
 
 def plural(cls: type[Any], count: int) -> str:
@@ -213,7 +213,7 @@ def present_columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> I
 def record_grid(
     title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
 ) -> Grid:
-    """Return records as a grid with one column for each member, also nested, that at least one record has."""
+    """Return records as a grid with one column for each member, including nested members, that any record has."""
     names = tuple(columns or present_columns(type(shown[0]), shown))
     lines = [{name.replace(".", "_"): _leaf(item, name, reveal) for name in names} for item in shown]
     return mapping_grid(lines, None, total, title)
@@ -414,7 +414,7 @@ def _pretty_of_many(usual: Callable[..., None], x: object, printer: Any, cycle: 
 def _say(
     shell: Any, kind: type[BaseException], error: BaseException, trace: object, tb_offset: object = None
 ) -> list[str]:
-    """Show only the message of this package's errors. `%tb` shows the traceback without the values of a request."""
+    """Show only the message of an error of this package. `%tb` shows the traceback, without values of the request."""
     parts = plain(error).split("\n")
     show_traceback(shell, kind, error, parts)
     return parts

@@ -320,7 +320,7 @@ def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Itera
                 yield before + paint(line, row.value.role) + (aside if i == len(lines) else "")
                 before = " " * (column + 2)
         else:
-            inset = "  " if name else ""  # an empty line precedes a part without a label
+            inset = "  " if name else ""  # a block without a label follows an empty line, and is not indented
             yield paint(name, "label") + aside
             yield from (inset + line for line in _lines(row.value, width - len(inset), paint))
 
@@ -339,7 +339,7 @@ def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
         right = [any(row[i].role == "number" for row in grid.rows) for i in range(len(widths))]
 
         def line(texts: Iterable[str], roles: Iterable[str]) -> str:
-            columns = zip(texts, widths, right, roles)  # noqa: B905 - a role may be repeated without end
+            columns = zip(texts, widths, right, roles)  # noqa: B905 - `roles` may be infinite
             return "  ".join(paint(_pad(text, wide, aligned), role) for text, wide, aligned, role in columns)
 
         if any(grid.columns):
@@ -424,8 +424,8 @@ def _like(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 LIKENESS = "workbench-likeness"
-"""Name of the stream error handler that replaces known symbols with ASCII equivalents, and other characters with
-escapes.
+"""Name of a codec error handler for streams. It replaces known symbols with ASCII equivalents, and other characters
+with escapes.
 """
 codecs.register_error(LIKENESS, _like)
 
