@@ -1,6 +1,7 @@
 """API and signing keys, as values or from a function. They are validated, and never printed, pickled or dumped."""
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from typing import NoReturn
@@ -23,12 +24,12 @@ class Key:
     delivery whose signature does not match.
     """
 
-    __slots__ = ("_check", "_fetch", "_fetched", "_held", "_lock", "_name", "fingerprint", "version")
+    __slots__ = ("_check", "_fetch", "_fetched", "_held", "_locks", "_name", "fingerprint", "version")
 
     _fetch: Callable[[], str] | None
     _fetched: float
     _held: Callable[[], bytes]
-    _lock: threading.Lock
+    _locks: dict[int, threading.Lock]  # by process, because another thread may hold the lock when a process forks
     _check: Callable[[str], object] | None
     _name: str
     fingerprint: str
@@ -36,7 +37,7 @@ class Key:
 
     @hide_arguments
     def __init__(self, value: KeyText, fetch: Callable[[], str] | None = None, *, name: str = "api_key") -> None:
-        self._set(_fetch=fetch, _lock=threading.Lock(), _check=None, _name=name, version=0)
+        self._set(_fetch=fetch, _locks={}, _check=None, _name=name, version=0)
         self._hold(value)
 
     @classmethod
@@ -71,13 +72,12 @@ class Key:
         return self._fetch is not None and monotonic() - self._fetched > MAX_AGE
 
     def renew(self, version: int) -> bool:
-        """Fetch the key again, once for all threads that ask meanwhile, and return whether the key differs from a
-        version.
+        """Fetch the key again, once for all waiting threads, and return whether its version now differs from `version`.
 
         On failure the old key remains, and a warning is logged.
         """
         fetched = self._fetched
-        with self._lock:
+        with self._locks.setdefault(os.getpid(), threading.Lock()):
             if self._fetch is None or self.version != version or self._fetched != fetched:
                 return self.version != version
             before = self.fingerprint

@@ -35,13 +35,13 @@ DTYPES: Mapping[str, Any] = {
     "clock": TEXT, "earliest": TIME, "latest": TIME, **dict.fromkeys(CENTS, "Int64"), **dict.fromkeys(PARTIES, TEXT),
     "declined_reason": TEXT, "local_amount_cents": "Int64", "local_currency": TEXT, "authorized_at": TIME,
 }  # fmt: skip
-"""Columns of facts."""
+"""Dtypes of the columns of facts."""
 EVENTS: Mapping[str, Any] = {
     "id": TEXT, "action": TEXT, "transaction_id": TEXT, "status": TEXT, "amount": "Int64", "authorized_amount": "Int64",
     "change": "Int64", "clock": TEXT, **dict.fromkeys(_BOUNDS, TIME), **{name: DTYPES[name] for name in PARTIES},
     **{name: DTYPES[name] for name in _KEPT}, "posted_at": TIME,
 }  # fmt: skip
-"""Columns of the events from which facts are made."""
+"""Dtypes of the columns of the events from which facts are made."""
 _CLOCKS = {"event_received_at": "event", DELIVERY: "delivery", ARRIVAL: "arrival"}
 _MOST_LAG, _LEAST_LAG = pd.Timedelta(days=1), -pd.Timedelta(minutes=5)
 _UNSORTED = 0.2  # if more than this share of rows are earlier than the row before, the source's order is not used
@@ -122,7 +122,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
 
 
 def _actions(events: pd.DataFrame) -> tuple[Any, Any, Any]:
-    """Return the masks of updates, refunds and settlements."""
+    """Return masks of the events that are updates, refunds and settlements."""
     completed = mask(events["action"] == "completed")
     negative = mask(events["amount"] < 0)
     return mask(events["action"] == "updated"), completed & negative, completed & ~negative

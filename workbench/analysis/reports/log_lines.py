@@ -33,11 +33,11 @@ MAX_LINE = 4_000_000
 """Maximum bytes of one event."""
 _MAX_SKIPPED = 100_000_000
 _SAMPLE = 2_000
-"""Number of lines sampled for the usual members."""
+"""Number of lines that are sampled to find the usual members."""
 _MEMORY = "150MB"
 _CACHED = 500_000
 _DELIVERED = "delivered"
-Kinds = frozenset[str] | None  # None stands for all kinds, including unknown ones
+Kinds = frozenset[str] | None  # None means all kinds, including unknown kinds
 
 
 class Block(NamedTuple):

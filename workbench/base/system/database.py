@@ -36,7 +36,7 @@ _CHECKED_WHOLE = 64 * 2**20  # maximum bytes of a file that is checked completel
 
 _SETTINGS = {
     "trusted_schema": "OFF", "secure_delete": "ON", "foreign_keys": "ON",
-    "recursive_triggers": "ON",  # with this, REPLACE also deletes the checksum of the replaced row
+    "recursive_triggers": "ON",  # so that REPLACE also deletes the checksum of the replaced row
     "wal_autocheckpoint": "4000",  # in pages; each checkpoint waits for the disk twice
 }  # fmt: skip
 
@@ -311,14 +311,18 @@ class Database:
             return error
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
-    def lease(self, work: str) -> bool:
-        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
+    def lease(self, work: str, seconds: float = 0.0) -> bool:
+        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can.
+
+        Args:
+            seconds: Seconds to wait for the lease.
+        """
         self.after_fork()
         if self.path is None or work in self._leases:
             return True
         lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
         with uninterrupted:
-            if not lock.acquire():
+            if not lock.acquire(seconds):
                 return False
             self._leases[work] = lock
         return True

@@ -34,8 +34,8 @@ class FileLock:
 
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
-    def acquire(self) -> bool:
-        """Acquire the lock, or return False if another process holds it.
+    def acquire(self, seconds: float = 0.0) -> bool:
+        """Acquire the lock, or return False if another process holds it for a number of seconds.
 
         Raises:
             UnusableFile: The lock file cannot be created.
@@ -44,7 +44,7 @@ class FileLock:
 
         try:
             make_folder(self._path.parent)
-            self._lock.acquire()
+            self._lock.acquire(timeout=seconds)
         except Timeout:
             return False
         except OSError as error:
