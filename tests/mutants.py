@@ -283,13 +283,16 @@ def work(
 
 
 def copy_tree(to: Path) -> Path:
-    """Return a copy of the tracked files."""
+    """Return a copy of the tracked files, with the installed tools of OpenAPI."""
     for name in subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split():
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, to / name)
     subprocess.run(["git", "init", "-q"], cwd=to, check=True)
+    tools = Path("tests/openapi/node_modules")
+    if (ROOT / tools).is_dir():  # without them, tests would be skipped, and would find nothing
+        (to / tools).symlink_to(ROOT / tools)
     return to
 
 

@@ -112,6 +112,24 @@ def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, wanted: int) -> 
     print(f"{rounds} rounds, {struck} kills, {unknown} rows in flight, 0 lost, 0 doubled")
 
 
+def test_a_row_is_recorded_before_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the moment of each call, the file of the run lists its row as in flight."""
+    api = connect(seed=3)
+    rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 8)
+    calls = next(cls for cls in type(api).__mro__ if "send" in vars(cls))
+    send, listed = calls.send, []
+
+    def watched(self: Any, request: Any) -> Any:
+        number = int(request.nickname.removeprefix("row-")) + 1
+        listed.append(number in in_flight(tmp_path / "run"))
+        return send(self, request)
+
+    monkeypatch.setattr(calls, "send", watched)
+    run(api.create_payment_account, rows, path=tmp_path / "run", progress=False)
+
+    assert listed == [True] * 8
+
+
 @pytest.mark.parametrize("what", ["full", "unreadable"])
 def test_a_row_that_cannot_be_recorded_is_not_sent(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service never receives more rows than the run has recorded."""

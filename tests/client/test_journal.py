@@ -8,6 +8,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -32,6 +34,8 @@ from workbench.base.errors import (
     UsageError,
 )
 from workbench.base.schema.rules import FULL
+from workbench.base.system.database import Database
+from workbench.base.system.locks import FileLock
 from workbench.client.calls.base import context_of
 from workbench.client.calls.effects import Outcome
 from workbench.client.calls.journal import Journal, recorder_of
@@ -646,3 +650,55 @@ def test_an_entry_says_what_is_changed_in_a_dispute(changes: dict[str, Any], sai
     client.update_dispute(dispute_id=CARD, **changes)
 
     assert [entry.what for entry in client.journal] == [f"PATCH dispute {CARD} ({said})"]
+
+
+def test_a_call_is_recorded_while_another_process_removes_stale_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that opens the journal takes the lock of a process for an instant, and no call is refused."""
+    acquire, remove, held, tried = FileLock.acquire, FileLock.remove, threading.Event(), threading.Event()
+    path, started = tmp_path / "journal.db", list[threading.Thread]()
+
+    def acquire_late(lock: FileLock, *seconds: float) -> bool:
+        if threading.current_thread() is threading.main_thread() and not started:
+            acquire(lock)
+            lock.release()  # leaves the file
+            started.append(threading.Thread(target=lambda: len(Journal(path))))
+            started[0].start()
+            assert held.wait(20)
+            tried.set()
+        return acquire(lock, *seconds)
+
+    def remove_late(lock: FileLock) -> None:
+        if threading.current_thread() in started:
+            held.set()
+            tried.wait(20)
+            time.sleep(0.2)
+        remove(lock)
+
+    with client_on(Service(AUTHORIZED), journal=path) as client:
+        monkeypatch.setattr(FileLock, "acquire", acquire_late)
+        monkeypatch.setattr(FileLock, "remove", remove_late)
+        client.simulate_authorization(**PURCHASE)
+        started[0].join(20)
+        assert [entry.outcome for entry in client.journal] == [Outcome.DONE]
+
+
+def test_threads_that_close_a_journal_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them closes the file."""
+    end_lease, threads = Database.end_lease, list[threading.Thread]()
+    client = client_on(Service(AUTHORIZED), journal=tmp_path / "journal.db")
+    client.simulate_authorization(**PURCHASE)
+
+    def end_lease_late(file: Database, work: str, **options: bool) -> None:
+        end_lease(file, work, **options)
+        if not threads:
+            threads.append(threading.Thread(target=client.close))
+            threads[0].start()
+            threads[0].join(0.3)
+
+    monkeypatch.setattr(Database, "end_lease", end_lease_late)
+    client.close()
+    threads[0].join(20)
+
+    assert [entry.outcome for entry in client.journal] == [Outcome.DONE]

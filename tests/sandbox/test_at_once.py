@@ -3,13 +3,15 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from workbench.base.system import http_server
 from workbench.client.session import connect
 from workbench.sandbox import Sandbox
 from workbench.sandbox.engine import RequestLog
@@ -110,6 +112,26 @@ def test_a_request_is_logged_while_earlier_ones_are_saved(tmp_path: Path, monkey
         other.join(20)
         assert added.is_set()
         assert len(api.sandbox.requests()) == 71
+
+
+def test_threads_that_share_at_once_get_one_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One server is started, and answers at the URL that each thread got."""
+    started, urls, serving = threading.Barrier(4), list[str](), http_server.serving
+
+    def serve_slowly(*arguments: Any, **options: Any) -> Any:
+        with suppress(threading.BrokenBarrierError):
+            started.wait(0.5)  # the other threads would start servers meanwhile
+        return serving(*arguments, **options)
+
+    monkeypatch.setattr(http_server, "serving", serve_slowly)
+    with Sandbox() as sandbox:
+        threads = [threading.Thread(target=lambda: urls.append(sandbox.share())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert urls == [sandbox.share()] * 4
+        assert httpx.get(f"{urls[0]}/_sandbox/health", trust_env=False).status_code == 200
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

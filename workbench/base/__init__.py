@@ -1,1 +1,1 @@
-"""Reading, checking, masking and storing of values, for all other packages."""
+"""Basic services for all other packages: reading, checking, masking and storing values."""

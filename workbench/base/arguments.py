@@ -37,14 +37,14 @@ class Between:
 
 @attrs.frozen
 class Fits:
-    """A rule other than a range: a function that tests the value, and the rule as text."""
+    """A rule other than a range: a function that tests a value, and the text of the rule."""
 
     test: Callable[[Any], object]
     says: str
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return an annotation's type and the limits of its values. A `Literal` becomes text with allowed values."""
+    """Return an annotation's type and the limits of its values. For a `Literal`, the type is text."""
     if typing.get_origin(hint) is Annotated:
         return typing.get_args(hint)[:2]
     kinds = kinds_of(hint)
@@ -61,7 +61,7 @@ def kinds_of(declared: object) -> tuple[Any, ...]:
 
 
 def argument_problem(name: str, value: object, hint: object) -> Problem | None:
-    """Return the problem of an argument whose annotation does not allow the value."""
+    """Return the problem of an argument's value, or None if the annotation allows the value."""
     declared, limit = limits_of(hint)
     if value is None and NoneType in kinds_of(declared):
         return None
@@ -111,7 +111,7 @@ def _fits(value: object, hint: object) -> bool:
 
 
 def items_of(value: object) -> Iterable[object]:
-    """Return the items of a container that can be iterated twice, or no items for other values."""
+    """Return the items of a container that can be iterated repeatedly; for any other value, no items."""
     return value if isinstance(value, list | tuple | dict | set | frozenset | bytes) else ()
 
 
@@ -202,7 +202,7 @@ def _stripped(
 ) -> BaseException:
     """Return an error without frames and context. A Python error caused by a wrong argument becomes a UsageError."""
     frames, error.__traceback__ = error.__traceback__, None
-    error.__context__ = None  # an explicit cause remains in __cause__
+    error.__context__ = None  # an explicit cause stays in __cause__
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
         return error
     if unusable := unusable_name(error) or _no_file(error):
@@ -222,7 +222,7 @@ UTF_8 = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
 
 
 def unusable_name(error: Exception) -> str:
-    """Return why Python rejected a file name, or an empty text if the error has another cause."""
+    """Return the reason why Python rejected a file name; empty if the error has another cause."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "a file or folder name is too long"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
@@ -234,7 +234,7 @@ def unusable_name(error: Exception) -> str:
 
 
 def _no_file(error: Exception) -> str:
-    """Return why a file cannot be read, or an empty text if the error has another cause."""
+    """Return the reason why a file cannot be read; empty if the error has another cause."""
     if not isinstance(error, OSError) or error.errno not in _NO_SUCH_FILE:
         return ""
     name = error.filename if isinstance(error.filename, str) else ""
@@ -282,7 +282,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         ]
         known = f"; {_public_name(function, args)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
-    with suppress(NameError, TypeError):  # only type checkers import the annotated type
+    with suppress(NameError, TypeError):  # the annotated type may be imported only for type checkers
         annotated = [(name, parameters[name].annotation) for name in names]
         hints = {name: annotation for name, annotation in annotated if annotation is not inspect.Parameter.empty}
         hints |= typing.get_type_hints(inspect.unwrap(function), include_extras=True)
@@ -298,7 +298,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
-    """Return the argument that caused a Python error: an object without an attribute, or a frame without a column."""
+    """Return the problems of arguments that caused a Python error, such as a missing attribute, column or type."""
     bound = inspect.signature(function).bind(*args, **given).arguments
     if isinstance(error, KeyError):
         column = error.args[0] if error.args else None

@@ -166,7 +166,7 @@ def in_python(problem: Problem) -> Problem:
         return problem
     named = problem.message if problem.rule not in _NAMES_MEMBERS else _snake(problem.message)
     before, dot, name = problem.path.rpartition(".")
-    name = name if problem.rule == "unknown" else _snake(name)  # an unknown name keeps its spelling
+    name = name if problem.rule == "unknown" else _snake(name)  # an unknown name is shown as the caller wrote it
     return attrs.evolve(problem, path=f"{_snake(before)}{dot}{name}", message=named)
 
 
@@ -195,9 +195,7 @@ class UsageError(WorkbenchError, ValueError):
     """An argument of a local function is missing, unknown or not allowed. `problems` lists all problems."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "", as_given: bool = False) -> None:
-        """Create the error. With `as_given`, the paths belong to an external value such as JSON, not to Python
-        arguments.
-        """
+        """Create the error. With `as_given`, paths refer to an external value such as JSON, not to Python arguments."""
         self.problems = _as_problems(problems)
         self.function = of
         named = self.problems if as_given else tuple(in_python(problem) for problem in self.problems)
@@ -230,9 +228,7 @@ def unknown_name(name: object, names: Iterable[object], what: str = "an argument
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
-    """Return the problem of a value that is not allowed, and suggest the closest allowed value. The value is not
-    stored.
-    """
+    """Return the problem of a value that is not allowed, without the value, and suggest the closest allowed value."""
     listed = list(allowed)
     return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{nearest(value, listed)}")
 
@@ -255,8 +251,9 @@ class NotArmed(WorkbenchError):
 
 
 class DuplicateSuspected(WorkbenchError):
-    """The same operation with an equal body was sent within the last day, so this call was not sent. `earlier` is the
-    id of the earlier attempt.
+    """The same operation with an equal body was sent within the last day, so this call was not sent.
+
+    `earlier` is the id of the earlier attempt.
     """
 
     def __init__(self, message: str, *, earlier: str) -> None:
@@ -433,9 +430,7 @@ class EventTimeout(WorkbenchError, TimeoutError):
 
 
 class UnusableFile(WorkbenchError):
-    """A file is not a workbench database, has a newer version or is damaged, or the disk is full. The file is
-    unchanged.
-    """
+    """A file is not a workbench database, has a newer version or is damaged, or the disk is full. It is unchanged."""
 
 
 class FileBusy(UnusableFile):
@@ -458,7 +453,7 @@ _AT_THE_TOP = {
     "OutcomeUnknown",
     "WorkbenchError",
 }  # these are public names of the package
-# callers catch the base classes of these
+# callers catch the base classes of these errors
 _NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}
 
 

@@ -15,9 +15,9 @@ DISTRIBUTION = "card-issuing-workbench"
 
 
 class MissingExtraFinder:
-    """Import finder of last resort that names the extra of a missing library.
+    """Import finder of last resort that reports a missing library with its extra.
 
-    The finder handles only imports from workbench modules, so that other code can still probe for optional libraries.
+    It handles only imports by workbench modules, so that other code can still test whether a library is installed.
     """
 
     @staticmethod
@@ -40,7 +40,7 @@ class MissingExtraFinder:
 
 
 def _module_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))  # code that exec() runs may have no module name
+    return str(frame.f_globals.get("__name__", ""))  # code run by exec() may have no module name
 
 
 def install_finder() -> None:
@@ -50,7 +50,7 @@ def install_finder() -> None:
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
-    """Yield extra and requirement pairs from the package metadata, including extras that include others."""
+    """Yield pairs of extra and requirement from the package metadata, also for extras that include other extras."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
@@ -91,9 +91,7 @@ def install_command(extra: str) -> str:
 
 
 def install_source() -> tuple[str, bool]:
-    """Return the path or URL that this workbench was installed from ("" if it no longer exists), and whether the
-    installation is editable.
-    """
+    """Return the source of this installation, a URL or an existing path (else ""), and whether it is editable."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from pathlib import Path

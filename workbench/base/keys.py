@@ -1,8 +1,7 @@
-"""API and signing keys, as values or from a function. They are validated, and never printed, pickled or included in a
-dump.
-"""
+"""API and signing keys, as values or from a function. They are validated, and never printed, pickled or dumped."""
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from typing import NoReturn
@@ -25,27 +24,25 @@ class Key:
     delivery whose signature does not match.
     """
 
-    __slots__ = ("_check", "_fetch", "_fetched", "_held", "_lock", "_name", "fingerprint", "version")
+    __slots__ = ("_check", "_fetch", "_fetched", "_held", "_locks", "_name", "fingerprint", "version")
 
     _fetch: Callable[[], str] | None
     _fetched: float
     _held: Callable[[], bytes]
-    _lock: threading.Lock
+    _locks: dict[int, threading.Lock]  # by process, because another thread may hold the lock when a process forks
     _check: Callable[[str], object] | None
     _name: str
     fingerprint: str
-    version: int  # number of times that the key's value was replaced
+    version: int  # how often the key's value was replaced
 
     @hide_arguments
     def __init__(self, value: KeyText, fetch: Callable[[], str] | None = None, *, name: str = "api_key") -> None:
-        self._set(_fetch=fetch, _lock=threading.Lock(), _check=None, _name=name, version=0)
+        self._set(_fetch=fetch, _locks={}, _check=None, _name=name, version=0)
         self._hold(value)
 
     @classmethod
     def of(cls, given: "KeyText | Key | Callable[[], str]", name: str = "api_key") -> "Key":
-        """Return a `Key` from a key, a text, or a function that fetches the key. `name` is the argument name for
-        messages.
-        """
+        """Return a `Key` from a key, text, or fetching function. Messages call it by the argument name `name`."""
         if isinstance(given, Key):
             return given
         return cls(given(), given, name=name) if callable(given) else cls(given, name=name)
@@ -65,7 +62,7 @@ class Key:
         self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=monotonic())
 
     def checked_by(self, check: Callable[[str], object]) -> None:
-        """Check the fingerprint of this key, and of each later replacement, with a function that raises an error."""
+        """Check the fingerprint of this key and of each replacement with a function that raises an error if wrong."""
         check(self.fingerprint)
         self._set(_check=check)
 
@@ -75,13 +72,12 @@ class Key:
         return self._fetch is not None and monotonic() - self._fetched > MAX_AGE
 
     def renew(self, version: int) -> bool:
-        """Fetch the key again, once for all threads that ask meanwhile, and return whether the key differs from a
-        version.
+        """Fetch the key again, once for all waiting threads, and return whether its version now differs from `version`.
 
         On failure the old key remains, and a warning is logged.
         """
         fetched = self._fetched
-        with self._lock:
+        with self._locks.setdefault(os.getpid(), threading.Lock()):
             if self._fetch is None or self.version != version or self._fetched != fetched:
                 return self.version != version
             before = self.fingerprint
@@ -121,13 +117,13 @@ _BLANK = "\0 \t\r\n\v\f"
 
 
 def key_problem(value: object, *, takes_bytes: bool = False) -> str | None:
-    """Return the reason why a text cannot be sent as a key, without quoting the text, or None for a valid key."""
+    """Return the reason why a value cannot be used as a key, without quoting the value; None for a valid key."""
     if value is None:
         return "is missing"
     if isinstance(value, bytes | bytearray) and takes_bytes:
         text = value.decode("latin-1")
         if not (text.isascii() and text.strip(_BLANK).isprintable()):
-            return None  # bytes, since the key is arbitrary data and not text
+            return None  # arbitrary bytes are a valid key, since they are not meant as text
         value = text
     if not isinstance(value, str):
         return f"must be text, not of type {type(value).__name__}"

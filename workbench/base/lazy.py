@@ -16,8 +16,9 @@ from __future__ import annotations
 import sys
 
 TYPE_CHECKING = __name__ == "typing"
-"""Replaces `typing.TYPE_CHECKING` in the modules that `import workbench` loads, because an import of `typing` takes
-longer than all these modules.
+"""Replacement for `typing.TYPE_CHECKING` in modules that `import workbench` loads.
+
+An import of `typing` takes longer than all these modules.
 """
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if name == "__all__":
             return public
         if name not in names or sys._getframe(1).f_globals.get("__name__") == "freezegun.api":
-            # freezegun reads every name of every module, which would import everything while time is frozen.
+            # freezegun reads every name of every module, which would import all packages while time is frozen.
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, colon, attribute = names[name].partition(":")
         loaded: object = import_module(module)
@@ -49,7 +50,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if hasattr(loaded, "__code__"):
             from workbench.base import arguments
 
-            # a function that is already wrapped is not wrapped again
+            # wrap the function unless it is wrapped already
             if loaded.__code__.co_filename != arguments.__file__:
                 loaded = arguments.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)

@@ -25,7 +25,7 @@ def declare(code: str, *, python: str, other: str) -> None:
 
 
 def word(interface: Interface, texts: Mapping[str, str]) -> None:
-    """Add an interface's texts of remedies."""
+    """Add an interface's texts to the remedies with these codes."""
     for code, text in texts.items():
         WORDINGS.setdefault(code, {})[interface] = text
 

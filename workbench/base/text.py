@@ -1,4 +1,4 @@
-"""Decoding of UTF-8 text, with or without a byte order mark. For other encodings, the error names the encoding."""
+"""Decoding of UTF-8 text, with or without a byte order mark. The error names UTF-16 or UTF-32 if it detects them."""
 
 _MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -6,7 +6,7 @@ _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UT
 
 
 class NotText(ValueError):
-    """Bytes that are not UTF-8. The message names their probable content and the position of the error."""
+    """Bytes that are not UTF-8. The message states what they probably are, and the position of the error."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")

@@ -182,7 +182,7 @@ class WebhookDispatcher:
         return True
 
     def _due(self, row: Record) -> tuple[int, Record, Record] | None:
-        """Return the time, the delivery and the event that are due first."""
+        """Return the due time, the delivery and the event of the delivery that is due first; None if none is due."""
         now = self._environment.clock.ms
         waiting = (number for _, number in self._store.until(f"waiting/{row['id']}", due_by(now), 1))
         candidates = [self._delivery(row["id"], number) for number in waiting]

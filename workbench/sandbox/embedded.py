@@ -282,10 +282,10 @@ class Sandbox(Controls):
         Repeated calls return the same URL. The command `workbench --url URL …` needs no key, and curl sends the key
         from the guide. At this URL random keys replace the seeded keys, which are equal on every machine.
         """
-        if not self._shared:
-            settings = self._engine.store.get("meta", "made")
-            serving = self._serving(with_new_keys=not settings.get("random_keys"))
-            self._shared[:] = serving, serving.__enter__()
+        with self._engine.store as store:  # threads that call this at once get the same server
+            if not self._shared:
+                serving = self._serving(with_new_keys=not store.get("meta", "made").get("random_keys"))
+                self._shared[:] = serving, serving.__enter__()
         return self._url
 
     @property

@@ -39,7 +39,7 @@ def world(settings: Mapping[str, Any], program: Mapping[str, Any] | None) -> Sto
 
 @lru_cache(maxsize=8)
 def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
-    """Return the base of every world. It is cached by seed, because the derivation of its keys takes milliseconds."""
+    """Return the records that all worlds have. They are cached by seed, because deriving keys takes milliseconds."""
     store = Store()
     store.put("meta", "clock", start)
     store.put("meta", "next_due", NEVER)

@@ -96,7 +96,7 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
     """Return the completion script of a shell."""
     script = make_app().generate_completion(shell=shell)
-    # zsh loads the file as the body of the function, so the last line calls the function
+    # zsh loads the file as the body of the completion function, so the last line must call the function
     return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 

@@ -1,4 +1,4 @@
-"""Exit codes of commands, and their messages on stderr. A command never shows a traceback.
+"""Exit codes of commands, and their messages on stderr. A command shows a traceback only with WORKBENCH_TRACE.
 
 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent; 130 interrupted, 143 terminated.
 """
@@ -79,7 +79,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
             file = f": {visible(str(error.filename), 300)}" if error.filename else ""
             say(f"{error.strerror or visible(str(error), 300) or type(error).__name__}{file}", error=True)
             code = WRONG_INPUT
-    except Exception as error:  # noqa: BLE001 - reported as a message, since commands show no traceback
+    except Exception as error:  # noqa: BLE001 - reported as a message instead of a traceback
         code = _failed(error)
     finally:
         sys.stdout = stdout

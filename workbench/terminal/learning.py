@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _named_files() -> Iterator[None]:
-    """Report a file that cannot be used as wrong input, because a person named the file."""
+    """Report an unusable file as wrong input, because a person named the file."""
     try:
         yield
     except UnusableFile as error:

@@ -8,7 +8,7 @@ from workbench.analysis.reports.view import View
 from workbench.analysis.tables.rows import TEXT
 
 _BUSY = 20  # minimum average number of events per day for which a gap is reported
-_GAP = 48  # hours
+_GAP = 48  # minimum hours without events that count as a gap
 _COLUMNS = ("anomaly", "transaction_id", "event_id", "at", "amount_cents", "currency")
 
 

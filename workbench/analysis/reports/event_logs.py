@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workbench.analysis.reports.log_lines import (
+    SKIPPED,
+    UNFINISHED,
     BlockReader,
     Kinds,
     Lines,
@@ -41,6 +43,7 @@ WORKERS = 2
 """Threads that read blocks of lines."""
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
+_NOT_AN_EVENT = "line that is not an event"
 _LISTED = 20  # maximum number of lines that an error lists
 _STATUSES = ("body.application_status", "body.status", "body.spend.status")
 
@@ -87,16 +90,18 @@ class Events:
         for block in log_blocks(path):
             for number, line in enumerate(block.data.split(b"\n")[:-1], block.first):
                 problem, event, _ = read_strictly(self._converter, line)
-                if problem and not block.is_unfinished(number, len(line)):
-                    problems.append((number, problem))
+                if problem:
+                    is_unfinished = block.is_unfinished(number, len(line))
+                    problems.append((number, UNFINISHED if is_unfinished else problem))
                 if event is not None:
                     yield event
 
     def _reject(self, path: Path, problems: Lines) -> None:
         """Record lines that are not events, or raise one error for all of them."""
-        if problems and not self._reject_lines:
-            listed = "; ".join(f"line {number}: {problem}" for number, problem in problems[:_LISTED])
-            more = f"; and {len(problems) - _LISTED:,} more" if len(problems) > _LISTED else ""
+        wrong = [] if self._reject_lines else [line for line in problems if line[1] not in SKIPPED]
+        if wrong:
+            listed = "; ".join(f"line {number}: {problem}" for number, problem in wrong[:_LISTED])
+            more = f"; and {len(wrong) - _LISTED:,} more" if len(wrong) > _LISTED else ""
             way = '. Read the other lines with invalid="reject"'
             raise UsageError(f"{path.name}, {listed}{more}{way}", of="events.read_log")
         known = {(reject.file, reject.line) for reject in self.rejects} if problems else set()
@@ -105,7 +110,8 @@ class Events:
     @property
     def rejected(self) -> dict[str, int]:
         """Return the number of skipped lines by reason."""
-        return {"line that is not an event": len(self.rejects)} if self.rejects else {}
+        reasons = (reject.problem if reject.problem in SKIPPED else _NOT_AN_EVENT for reject in self.rejects)
+        return dict(Counter(reasons))
 
     def write_rejects(self, path: str | Path) -> Path:
         """Write the skipped lines to a CSV file (file, line, problem), and return its path."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.tables.event_frames import ARRIVAL, DELIVERY
 from workbench.analysis.tables.rows import TEXT
+from workbench.service.rendering.text import counted
 
 POSTINGS = ("request", "decline", "hold", "increase", "release", "settlement", "refund")
 """Kinds of facts, in the order of a transaction."""
@@ -35,13 +36,13 @@ DTYPES: Mapping[str, Any] = {
     "clock": TEXT, "earliest": TIME, "latest": TIME, **dict.fromkeys(CENTS, "Int64"), **dict.fromkeys(PARTIES, TEXT),
     "declined_reason": TEXT, "local_amount_cents": "Int64", "local_currency": TEXT, "authorized_at": TIME,
 }  # fmt: skip
-"""Columns of facts."""
+"""Dtypes of the columns of facts."""
 EVENTS: Mapping[str, Any] = {
     "id": TEXT, "action": TEXT, "transaction_id": TEXT, "status": TEXT, "amount": "Int64", "authorized_amount": "Int64",
     "change": "Int64", "clock": TEXT, **dict.fromkeys(_BOUNDS, TIME), **{name: DTYPES[name] for name in PARTIES},
     **{name: DTYPES[name] for name in _KEPT}, "posted_at": TIME,
 }  # fmt: skip
-"""Columns of the events from which facts are made."""
+"""Dtypes of the columns of the events from which facts are made."""
 _CLOCKS = {"event_received_at": "event", DELIVERY: "delivery", ARRIVAL: "arrival"}
 _MOST_LAG, _LEAST_LAG = pd.Timedelta(days=1), -pd.Timedelta(minutes=5)
 _UNSORTED = 0.2  # if more than this share of rows are earlier than the row before, the source's order is not used
@@ -97,8 +98,8 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         if not pd.isna(lag) and not _LEAST_LAG <= lag <= _MOST_LAG:
             given = given.mask(rows)
             notes.append(
-                f"The times of {name} come from another clock than the events ({abs(lag).days:,} days apart) and "
-                "are not used."
+                f"The times of {name} come from another clock than the events ({_lag(abs(lag))} apart) and are "
+                "not used."
             )
     own = own.fillna(given.where(mask(clock == "event")))
     number = events[NUMBER].to_numpy()
@@ -121,8 +122,15 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
     return frame, notes
 
 
+def _lag(span: pd.Timedelta) -> str:
+    """Return a span of time in days, hours or minutes."""
+    units = {"days": pd.Timedelta(days=1), "hours": pd.Timedelta(hours=1), "minutes": pd.Timedelta(minutes=1)}
+    name = next((name for name, unit in units.items() if span >= 2 * unit), "minutes")
+    return counted(round(span / units[name]), name)
+
+
 def _actions(events: pd.DataFrame) -> tuple[Any, Any, Any]:
-    """Return the masks of updates, refunds and settlements."""
+    """Return masks of the events that are updates, refunds and settlements."""
     completed = mask(events["action"] == "completed")
     negative = mask(events["amount"] < 0)
     return mask(events["action"] == "updated"), completed & negative, completed & ~negative

@@ -33,11 +33,21 @@ MAX_LINE = 4_000_000
 """Maximum bytes of one event."""
 _MAX_SKIPPED = 100_000_000
 _SAMPLE = 2_000
-"""Number of lines sampled for the usual members."""
+"""Number of lines that are sampled to find the usual members."""
 _MEMORY = "150MB"
 _CACHED = 500_000
 _DELIVERED = "delivered"
-Kinds = frozenset[str] | None  # None stands for all kinds, including unknown ones
+_NOT_LOGS = {
+    b"PK\x03\x04": "a ZIP archive or a spreadsheet",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet or document of an old format",
+    b"PAR1": "a Parquet file",
+    b"%PDF": "a PDF document",
+    b"BZh": "packed with bzip2",
+    b"\xfd7zXZ": "packed with xz",
+    b"\x28\xb5\x2f\xfd": "packed with zstd",
+}
+"""First bytes of files that are not logs."""
+Kinds = frozenset[str] | None  # None means all kinds, including unknown kinds
 
 
 class Block(NamedTuple):
@@ -67,6 +77,13 @@ class Block(NamedTuple):
 
 Lines = list[tuple[int, str]]
 """Numbers of lines that are not events, each with the reason."""
+UNFINISHED, NO_EVENT, NEW_KIND = (
+    "unfinished last line",
+    "object without resource and action",
+    "event of an unknown kind",
+)
+SKIPPED = (UNFINISHED, NO_EVENT, NEW_KIND)
+"""Reasons for which a line is skipped and listed, but never an error."""
 
 
 def duckdb() -> Any:
@@ -100,6 +117,8 @@ def log_blocks(path: Path) -> Iterator[Block]:
     with path.open("rb") as raw:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
         file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        if kind := next((name for magic, name in _NOT_LOGS.items() if raw.peek(8).startswith(magic)), ""):
+            raise UsageError(f"{path.name} is {kind}, not a log", of="events.read_log")
         first, before = 1, 0
         try:
             while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE + 1)):
@@ -222,7 +241,10 @@ class BlockReader:
         problems: Lines = []
         for place in strict:
             problem, event, at = read_strictly(self._converter, data[starts[place] : starts[place + 1] - 1])
-            if problem and not block.is_unfinished(first + int(place), int(sizes[place])):
+            if problem and block.is_unfinished(first + int(place), int(sizes[place])):
+                problem = UNFINISHED
+            problem = problem or self._skipped(event)
+            if problem:
                 problems.append((first + int(place), problem))
             if event is not None and (self._kinds is None or event.kind in self._kinds):
                 events.append(event)
@@ -237,6 +259,14 @@ class BlockReader:
                 table.columns[_DELIVERED] = pa.nulls(len(table.columns[""]), MOMENT_TYPE)
         lines = _in_lines(tables)
         return size, problems, with_times(lines, lines.columns.pop(_DELIVERED))
+
+    def _skipped(self, event: Event | None) -> str:
+        """Return why an event in no known kind is not among the chosen kinds; empty for all others."""
+        if event is None or self._kinds is None or event.kind in EVENT_KINDS:
+            return ""
+        if event.resource is None:
+            return NO_EVENT
+        return NEW_KIND if event.resource in {kind.partition(".")[0] for kind in self._kinds} else ""
 
     def _usual_of(self, lines: Any) -> tuple[Column, ...]:
         """Return the columns that have a value in a sample of the first lines."""
@@ -330,8 +360,8 @@ def _select(columns: Iterable[Column], kinds: Kinds) -> str:
         for parent in parents:
             inside = inside.setdefault(parent, {})
         inside[last] = "JSON"
-    text = ", ".join(f"'{_quoted(kind)}'" for kind in kinds or ())
-    kept = f"kind is null or kind in ({text})" if kinds else "true"
+    other = ", ".join(f"'{_quoted(kind)}'" for kind in sorted({*EVENT_KINDS} - {*kinds})) if kinds else ""
+    kept = f"kind is null or kind not in ({other})" if other else "true"
     return f"""
         select place, marks, event, kind from (select *, event.resource || '.' || event.action as kind from (
             select place, marks, try(json_transform(line, '{json.dumps(structure)}')) as event from lines)) where {kept}

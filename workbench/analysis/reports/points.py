@@ -1,4 +1,4 @@
-"""Points outstanding: points earned minus clawed back and redeemed, at a time and at the end of each month."""
+"""Reports of points outstanding, at a time and at the end of each month: earned minus clawed back and redeemed."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -107,7 +107,7 @@ def rewards_of(source: Any) -> Any:
 
 
 def _with_opening(data: pd.DataFrame, before: Decimal) -> pd.DataFrame:
-    """Return the rows, after one row with the points that were outstanding before them."""
+    """Return the rows, preceded by a row with the points that were outstanding before them."""
     if not before:
         return data
     row = pd.DataFrame({"reason": ["opening balance"]}).reindex(columns=data.columns)

@@ -137,7 +137,7 @@ def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _arrow(frame: object) -> Any:
-    """Return a frame as Arrow, with decimals narrowed to DuckDB's widest decimal type."""
+    """Return a frame as an Arrow table, with decimals narrowed to DuckDB's widest decimal type."""
     table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
     for place, field in enumerate(table.schema):
         if pa.types.is_decimal256(field.type):

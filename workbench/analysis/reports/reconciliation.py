@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_datetime64_any_dtype
 
 from workbench.analysis.reports.facts import NUMBER, TIME, mask, whole
-from workbench.analysis.reports.sources import cents_of
+from workbench.analysis.reports.sources import cents_of, check_columns
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT
@@ -125,6 +126,7 @@ def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataF
         ledger = read_table(ledger, max_rows=_MAX_ROWS)
     if not isinstance(ledger, pd.DataFrame):
         raise UsageError("ledger must be a frame or the path of a file", of=_OF)
+    check_columns(ledger, _OF)
     for name in (key, amount):
         if name not in ledger:
             raise UsageError([not_allowed("key" if name == key else "amount", name, ledger.columns)], of=_OF)
@@ -133,13 +135,18 @@ def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataF
     side["at"] = _times(ledger, history.scope.tz).array
     side["above"] = False
     remark = ""
+    stated = pd.Series(None, ledger.index, dtype=TEXT)
     if "currency" in ledger:
-        side["currency"] = ledger["currency"].astype(TEXT).str.strip().str.lower().array
+        stated = ledger["currency"].astype(TEXT).str.strip().str.lower().replace("", None)
+    if stated.notna().any() or ("currency" in ledger and ledger.empty):
+        if stated.isna().any():
+            raise UsageError("the ledger has rows without a currency: fill them, or drop the column", of=_OF)
+        side["currency"] = stated.array
     else:
         codes = [history.scope.currency] if history.scope.currency else [*theirs["currency"].dropna().unique()]
         if len(codes) > 1:
             listed = ", ".join(sorted(map(str, codes)))
-            raise UsageError(f"the ledger has no column currency, and the history has {listed}: filter one", of=_OF)
+            raise UsageError(f"the ledger states no currency, and the history has {listed}: filter one", of=_OF)
         side["currency"] = pd.Series([codes[0] if codes else None] * len(side), dtype=TEXT)
         remark = f"The ledger states no currency; it is compared as {codes[0].upper()}." if codes else ""
     scope = history.scope
@@ -159,9 +166,10 @@ def _times(ledger: pd.DataFrame, tz: str) -> Any:
     if "at" not in ledger:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
     given: pd.Series[Any] = ledger["at"]
-    if given.dtype == object or isinstance(given.dtype, pd.StringDtype):
-        naive = ~given.astype(TEXT).str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False)
-        times = pd.to_datetime(given.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
+    if not is_datetime64_any_dtype(given.dtype):
+        texts = given.astype(TEXT)
+        naive = ~texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False)
+        times = pd.to_datetime(texts.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
         local = times.dt.tz_localize(None).dt.tz_localize(tz, ambiguous=True, nonexistent="shift_forward")
         times = times.where(~mask(naive), local.dt.tz_convert("UTC").astype(TIME))
     else:
@@ -186,17 +194,23 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
     pairs = _pairs(mine, theirs)
     for side, name in ((mine, "mine"), (theirs, "theirs")):
         side.loc[pairs[f"row_{name}"].to_numpy(), "matched"] = True
+    # an id first matches by all its rows, then by its rows in the period
+    return pairs, pd.concat([_equal_nets(mine, theirs, is_all=is_all) for is_all in (True, False)])
+
+
+def _equal_nets(mine: pd.DataFrame, theirs: pd.DataFrame, *, is_all: bool) -> pd.DataFrame:
+    """Mark the rows of ids whose net is equal on both sides, over all rows or those in the period; return the pairs."""
     nets = []
     for side in (mine, theirs):
-        rest = side[~side["matched"] & side["id"].notna()]
+        rest = side[~side["matched"] & side["id"].notna() & (side["inside"] | is_all)]
         rows = rest.assign(net=rest["cents"], cents=rest["cents"].where(rest["inside"], 0))
         how = {"key": "first", "net": "sum", "cents": "sum", "at": "first"}
         nets.append(rows.groupby(_GROUP, dropna=False).agg(how).reset_index())
     equal = nets[0].merge(nets[1], on=[*_GROUP, "net"], suffixes=("_mine", "_theirs"))
     groups = pd.MultiIndex.from_frame(equal[_GROUP])
     for side in (mine, theirs):
-        side["matched"] |= pd.MultiIndex.from_frame(side[_GROUP]).isin(groups)
-    return pairs, equal
+        side["matched"] |= pd.MultiIndex.from_frame(side[_GROUP]).isin(groups) & (side["inside"] | is_all)
+    return equal
 
 
 def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:

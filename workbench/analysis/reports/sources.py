@@ -1,7 +1,8 @@
 """Read card transactions from any source (events, logs, records or frames), with the source's metadata."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -19,6 +20,8 @@ from workbench.analysis.reports.facts import (
     EVENTS,
     NUMBER,
     PARTIES,
+    POSTINGS,
+    STATUSES,
     TIME,
     coded,
     facts_of,
@@ -27,10 +30,11 @@ from workbench.analysis.reports.facts import (
     shown,
     timed,
 )
+from workbench.analysis.reports.log_lines import NEW_KIND, NO_EVENT
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
-from workbench.base.errors import UsageError, visible
+from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.base.schema.fields import Answer
 from workbench.base.system.files import check_name
 from workbench.client.calls.base import BaseClient
@@ -122,13 +126,15 @@ def read(source: object) -> Reading:
         return _of_frame(source)
     if isinstance(source, Events):
         return _of_events(source.frame(of=PATTERN, progress=False), "log of events", unread=source.rejected)
-    if isinstance(source, list) and source and isinstance(source[0], Mapping) and source[0].get("kind"):
+    first = source[0] if isinstance(source, list) and source else None
+    if isinstance(first, Mapping) and (first.get("kind") or "posted_cents" in first):
+        assert isinstance(source, list)
         return _of_frame(pd.DataFrame([dict(record) for record in source]))
     inbox: object = getattr(source, "inbox", source)
     unreadable = getattr(inbox, "unreadable", None)
     unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
     kind = "inbox" if inbox is not source or unread else "list of events"
-    return _of_events(events_frame(inbox, PATTERN), kind, unread=unread)
+    return _of_events(events_frame(inbox, PATTERN, nameless=True), kind, unread=unread)
 
 
 def is_other(source: object) -> bool:
@@ -206,27 +212,35 @@ def _refunded(sandbox: Any) -> dict[str, str]:
 
 
 def _of_frame(frame: pd.DataFrame) -> Reading:
+    check_columns(frame, "history")
     about: Any = frame.attrs
     notes = [] if "kind" in about else [UNKNOWN]
     more: dict[str, Any] = {"complete": about.get("complete")}
     until = about.get("until") and datetime.fromisoformat(about["until"])
     if "posting" in frame and "transaction_id" in frame:
-        table, nameless = _identified(_typed(frame, DTYPES))
+        frame = frame.assign(posting=_words(frame["posting"], POSTINGS))
+        table, nameless = _identified(_with_net(_typed(frame, DTYPES)))
         keys = table[["event_id", "posting", "transaction_id"]]
         repeated = mask(keys.duplicated() & table["event_id"].notna())
         caveat = Left("", table[repeated], "Postings that occur more than once: {count:,}{amounts}; each counts once.")
         table = table[~repeated].reset_index(drop=True)
-        return Reading("frame of postings", table, until or _last(table), tuple(notes), (nameless, caveat), **more)
+        caveats = (nameless, caveat, _equal(table, "event_id", DTYPES))
+        notes += _unit(table)
+        return Reading("frame of postings", table, until or _last(table), tuple(notes), caveats, **more)
     if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
         return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
     if _TRANSACTION <= set(frame):
+        if "status" in frame:
+            frame = frame.assign(status=_words(frame["status"], STATUSES))
         newest, older = _newest(frame)
         table, nameless = _identified(newest)
         rows = _events_of_transactions(table, until)
         summed = rows[mask(rows["at"].isna() & rows["earliest"].notna())]
         moved = summed["amount"].where(summed["action"] != "updated", summed["change"])
-        caveats = (
+        is_open = mask(table["status"].isna() & table["declined_reason"].isna()) & ~mask(table["posted_cents"] > 0)
+        of_rows = (
             nameless,
+            Left("", table[is_open], "Without a status: {transactions}{amounts}; each counts as approved."),
             Left("", older, "Older rows of a transaction: {count:,}{amounts}; the newest row counts."),
             Left(
                 "",
@@ -235,7 +249,7 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
                 "first and the last time of its transaction.",
             ),
         )
-        return Reading("frame of transactions", rows, until or _last(rows), tuple(notes), caveats, **more)
+        return Reading("frame of transactions", rows, until or _last(rows), (*notes, *_unit(table)), of_rows, **more)
     if _RECORD <= set(frame):
         return _of_records(_transactions(frame), until)
     if "body.id" in frame or {"kind", "id"} <= set(frame):
@@ -244,6 +258,61 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         "the frame has no events, postings or transactions (expected the columns body.id, posting or authorized_cents)",
         of="history",
     )
+
+
+def check_columns(frame: pd.DataFrame, of: str) -> None:
+    """Check that no two columns have the same name.
+
+    Raises:
+        UsageError: Two columns have the same name.
+    """
+    if not frame.columns.is_unique:
+        name = visible(str(frame.columns[frame.columns.duplicated()][0]), 40)
+        raise UsageError(f"two columns are named {name}: rename or drop one of them", of=of)
+
+
+def _words(values: "pd.Series[Any]", known: Collection[str]) -> "pd.Series[Any]":
+    """Return the words of a column in lower case.
+
+    Raises:
+        UsageError: A word is not one of the known words.
+    """
+    words = {word: str(word).strip().lower() for word in values.dropna().unique()}
+    if unknown := sorted({*words.values()} - {*known}):
+        raise UsageError([not_allowed(str(values.name), unknown[0], known)], of="history")
+    return values.astype(object).map(words)
+
+
+def _with_net(table: pd.DataFrame) -> pd.DataFrame:
+    """Return postings whose net amount is the posted amount minus the refunded amount.
+
+    Raises:
+        UsageError: An amount is negative, or a row has another net amount.
+    """
+    net = table["posted_cents"] - table["refunded_cents"]
+    if mask(table["net_cents"] != net).any():
+        raise UsageError("net_cents must be posted_cents minus refunded_cents in each row", of="history")
+    return table.assign(net_cents=table["net_cents"].fillna(net))
+
+
+def _equal(table: pd.DataFrame, key: str, columns: Iterable[str]) -> Left:
+    """Return the rows without an id that equal an earlier row."""
+    nameless = table[mask(table[key].isna())]
+    rows = nameless[mask(nameless[[*columns]].duplicated())]
+    return Left("", _amounts_of(rows), "Equal rows without an event id: {count:,}{amounts}; each counts.")
+
+
+def _unit(table: pd.DataFrame) -> list[str]:
+    """Return a note if no row has a currency."""
+    is_unknown = len(table) and table["currency"].isna().all()
+    return ["The source states no currency: the unit of its amounts is unknown."] * bool(is_unknown)
+
+
+def _amounts_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with the amounts that a caveat states."""
+    if "amount" not in rows:
+        return rows
+    return pd.DataFrame({"currency": rows["currency"], "moved_cents": rows["amount"].abs()})
 
 
 def _identified(table: pd.DataFrame) -> tuple[pd.DataFrame, Left]:
@@ -267,7 +336,7 @@ def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
     Raises:
         UsageError: An amount is missing or is not a whole number.
     """
-    cents = _converted(ledger[name], "Int64")
+    cents = _converted(ledger[name], "Int64", name)
     if cents.isna().any():
         raise UsageError(f"{name} must be a whole number of minor units in each row", of=of)
     return cents
@@ -278,12 +347,25 @@ def _last(rows: pd.DataFrame) -> datetime | None:
     return None if pd.isna(last) else last.to_pydatetime()
 
 
-def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a frame whose columns have known types, whichever file format or library the frame passed through."""
+def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, str] = {}) -> pd.DataFrame:
+    """Return a frame whose columns have known types, whichever file format or library the frame passed through.
+
+    Args:
+        frame: The frame.
+        dtypes: The types by column.
+        given: The caller's names of columns, for errors.
+
+    Raises:
+        UsageError: A time cannot be read, or an amount has a fraction or is negative.
+    """
     columns: dict[Any, Any] = {}
     for name, dtype in dtypes.items():
         values = frame[name] if name in frame else pd.Series(index=frame.index, dtype=dtype)
-        columns[name] = values if values.dtype == dtype else _converted(values, dtype)
+        columns[name] = values if values.dtype == dtype else _converted(values, dtype, given.get(name, name))
+        if dtype == "Int64" and values[mask(columns[name].isna())].map(_has_fraction, "ignore").eq(True).any():
+            raise UsageError(f"{given.get(name, name)} must be a whole number of minor units in each row", of="history")
+        if name in _NOT_NEGATIVE and mask(columns[name] < 0).any():
+            raise UsageError(f"{name} must be at least 0 in each row, of refunds too", of="history")
         if name in CODED:
             write = _from_number if name == _CODE and values.dtype != dtype else _WRITTEN.get(name)
             columns[name] = coded(columns[name], write)
@@ -294,6 +376,7 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
 
 
 _CODE = "merchant_category_code"
+_NOT_NEGATIVE = frozenset({"authorized_cents", "posted_cents", "refunded_cents"})
 _WRITTEN: Mapping[str, Callable[[str], str]] = {
     **dict.fromkeys(("currency", "local_currency"), lambda text: text.strip().lower()),
     "merchant_name": str.strip,
@@ -307,9 +390,14 @@ def _from_number(text: str) -> str:
     return text.removesuffix(".0").zfill(4)
 
 
-def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
+def _converted(values: "pd.Series[Any]", dtype: Any, name: str) -> "pd.Series[Any]":
     if dtype == TIME:
-        return pd.to_datetime(values.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
+        texts = values.astype(TEXT) if is_numeric_dtype(values) else values.astype(object)
+        times = pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601").astype(TIME)
+        if mask(times.isna() & values.notna() & (values.astype(TEXT).str.strip() != "")).any():
+            problem = f"{name} must be empty or a time such as 2026-03-31T10:00:00Z in each row"
+            raise UsageError(problem, of="history")
+        return times
     if dtype == "Int64" and pd.api.types.is_integer_dtype(values.dtype):
         return values.astype("Int64")
     if dtype == "Int64":
@@ -325,6 +413,15 @@ def _whole_number(value: Any) -> Any:
         return int(exact) if is_exact else pd.NA
     except (InvalidOperation, OverflowError, ValueError):
         return pd.NA
+
+
+def _has_fraction(value: Any) -> bool:
+    """Return whether a value is a number with a fraction, such as an amount in dollars."""
+    try:
+        exact = Decimal(str(value))
+        return exact.is_finite() and exact != exact.to_integral_value()
+    except (InvalidOperation, ValueError):
+        return False
 
 
 def _of_events(
@@ -347,27 +444,28 @@ def _of_events(
     chosen = frame if kept.all() else frame[kept]
     columns = {name: chosen[member] for name, member in names.items() if member in chosen}
     columns |= {"action": chosen["kind"].astype(TEXT), **{str(name): chosen[name] for name in own}}
-    events = _typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS)
+    events = _typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS, names)
+    events["status"] = coded(events["status"], lambda status: status.strip().lower())
     source = chosen["at_source"] if "at_source" in chosen else pd.Series("delivery", chosen.index)
     events, clocks = timed(events, source.astype(TEXT).reset_index(drop=True))
     is_odd = ~is_known | (frame["id"].isin(frame["id"][repeated]).to_numpy() if repeated.any() else False)
     odd = _odd(frame[is_odd])
-    others = ~is_known
+    others = nameless = ~is_known
     if others.any():
-        others &= mask(frame["kind"].astype(TEXT).str.startswith("transaction."))
-    unread = {
-        **(unread or {}),
-        "event of an unknown kind": int(others.sum()),
-        "event without a transaction": int((is_known & ~has_id & ~repeated).sum()),
-    }
+        others = others & mask(frame["kind"].astype(TEXT).str.strip().str.lower().str.startswith("transaction."))
+        nameless = nameless & mask(frame["kind"].fillna(_NAMELESS).eq(_NAMELESS))
+    counts = Counter(unread)
+    counts[NO_EVENT] += int(nameless.sum())
+    counts[NEW_KIND] += int(others.sum())
+    counts["event without a transaction"] += int((is_known & ~has_id & ~repeated).sum())
     complete = frame.attrs.get("complete")
     return Reading(
         kind,
         events,
         now or until or _last(events),
-        (*notes, *clocks),
-        (),
-        {name: count for name, count in unread.items() if count},
+        (*notes, *clocks, *_unit(events)),
+        (_equal(events, "id", EVENTS),),
+        +counts,
         complete,
         odd,
     )
@@ -389,6 +487,8 @@ def _odd(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts) if parts else pd.DataFrame()
 
 
+_NAMELESS = "None.None"
+"""Kind of an object without resource and action."""
 _ENVELOPE = frozenset({"id", "kind", "resource", "action", "version", "event_received_at", "at", "at_source"})
 
 
@@ -406,7 +506,7 @@ def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     repeated = mask(newest["transaction_id"].duplicated(keep="last") & newest["transaction_id"].notna())
     if repeated.any():
         rows = newest[mask(newest["transaction_id"].duplicated(keep=False) & newest["transaction_id"].notna())]
-        amounts = ["transaction_id", "updated_at", *_AMOUNTS]
+        amounts = ["transaction_id", "updated_at", "currency", *_AMOUNTS]
         differing = rows[amounts].drop_duplicates()
         same_time = differing[differing.duplicated(["transaction_id", "updated_at"])]
         if len(same_time):
@@ -434,7 +534,8 @@ _COLUMNS: Mapping[str, Any] = {
 def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.DataFrame:
     """Return events that produce these transactions. If one event replaces several, only bounds of its time are set."""
     authorized, held, posted, refunded = (table[name] for name in _AMOUNTS)
-    begun, declined = mask(authorized.notna()), mask(table["status"] == "declined")
+    begun = mask(authorized.notna())
+    declined = mask(table["status"] == "declined") | mask(table["status"].isna() & table["declined_reason"].notna())
     only_requested = mask(table["status"] == "requested")
     settled = mask(posted > 0) | mask(table["settlements"] > 0)
     kept = posted.where(settled, held).fillna(0)
@@ -515,7 +616,7 @@ def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _time_of(values: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return the times of records. Numbers are milliseconds since 1970."""
-    return _converted(pd.to_datetime(values, unit="ms") if is_numeric_dtype(values) else values, TIME)
+    return _converted(pd.to_datetime(values, unit="ms") if is_numeric_dtype(values) else values, TIME, str(values.name))
 
 
 def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:

@@ -176,6 +176,8 @@ class View:
             entries.append({"reason": reason, "currency": None, "rows": count})
             sentences.append(f"Left out, {reason}: {count:,}.")
         meaning = [*notes, *self.reading.notes]
+        if self.reading.rows.empty:
+            meaning.insert(0, "The source has no card transactions.")
         if self.until is not None and self.scope.since is not None and self.scope.since > self.until:
             meaning.insert(0, f"No data for {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
         notes = [f"Shown: {self.scope}.", *meaning, *sentences]

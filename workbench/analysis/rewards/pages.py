@@ -311,7 +311,7 @@ class PageReader:
         raise UnexpectedAnswer(f"page {number} of the rewards activity cannot be read: {problem}", problems=problems)
 
     def unknown_members(self, extra: Any) -> Counter[str]:
-        """Return the number of rows that have each unknown member, from a column `extra`."""
+        """Return the number of rows with each unknown member, counted in a column `extra`."""
         counter: Counter[str] = Counter()
         names = set(self._wire.values())
         if extra.null_count < len(extra):

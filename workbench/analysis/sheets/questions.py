@@ -44,7 +44,7 @@ class BadSheet(LimitExceeded):
 
 
 def distinct(readings: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
-    """Return the readings that give different values: of readings with the same values, one remains."""
+    """Return the readings that give different values, with only one of several readings that give the same values."""
     unlike: dict[str, Sequence[object]] = {}
     for answer, values in readings.items():
         if not any(values == other for other in unlike.values()):

@@ -27,7 +27,7 @@ def _is_mapping(value: object) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Answers:
-    """Facts that a file does not state. None stands for a fact that must be detected."""
+    """Facts that a file does not state. None means that the fact must be detected."""
 
     columns: Annotated[Mapping[str, str] | None, Fits(_is_mapping, "must map names to columns of the file")] = None
     dates: Dates | None = None

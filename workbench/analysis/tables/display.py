@@ -1,7 +1,7 @@
 """How IPython and notebooks show frames: amounts with separators, short ids, decimals without trailing zeros.
 
-Only the display changes. Values, dtypes, attributes and `print(frame)` are those of pandas. Other frames are displayed
-by pandas.
+Only the display changes: values, dtypes, attributes and `print(frame)` stay the same. Frames that are not from the
+workbench are displayed by pandas.
 """
 
 import re

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -104,6 +105,10 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
 
 def time_of(at: object) -> datetime | None:
     """Parse the time stated for an event; None if the value is not a time."""
+    if isinstance(at, int | float | Decimal):
+        at = str(int(at))
+    elif isinstance(at, datetime) and at.tzinfo is None:
+        at = at.isoformat()
     read = read_time(at)[0] if isinstance(at, str) else at
     return read if isinstance(read, datetime) and read.tzinfo else None
 
@@ -125,7 +130,9 @@ def kinds_of(of: str | None) -> frozenset[str] | None:
     return kinds
 
 
-def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
+def events_frame(
+    x: object, of: str | None = None, reveal: Collection[str] = (), *, nameless: bool = False
+) -> pd.DataFrame:
     """Return a frame of events: the envelope, `at`, then the `body.…` columns of each kind that occurs.
 
     Args:
@@ -133,9 +140,14 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
         of: Keep only events whose kind, known or unknown, matches this name or pattern. The columns of the matching
             kinds exist even in an empty frame.
         reveal: Names of masked columns to show.
+        nameless: Whether to keep objects without resource and action too.
     """
     kinds = kinds_of(of)
-    rows = [row for row in delivered_events(x) if of is None or fnmatchcase(row[0].kind or "", of)]
+    rows = [
+        row
+        for row in delivered_events(x)
+        if of is None or fnmatchcase(row[0].kind or "", of) or (nameless and not row[0].resource)
+    ]
     columns = events_layout({event.kind for event, *_ in rows} if kinds is None else kinds)
     revealed = columns.shown(reveal)
     table = arrow_table(columns, [event for event, *_ in rows], revealed)

@@ -29,7 +29,7 @@ class Ledger:
     Args:
         named: Column of the file for each column name of the frame; "-Betrag" means the negated column.
         cells: Cells by column.
-        reader: Reader of the columns, which has the answers about the file.
+        reader: Converter of the columns, with the answers about the file.
     """
 
     named: Mapping[str, str]

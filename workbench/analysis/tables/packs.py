@@ -34,7 +34,7 @@ _RESERVED = frozenset(
 )  # names of a pack's other sheets, and "history", which Excel rejects
 _DISTINCT = frozenset({"transactions", "users"})  # counts of distinct items; an item can occur in several periods
 _CHART_BARS = 12
-_EXACT_FLOATS = 10**13  # up to this, a number with two decimals is exact as a float
+_EXACT_FLOATS = 10**13  # limit up to which a float holds a number with two decimals exactly
 _PAGE = 200  # maximum length of a readable printed line, in characters
 _SHORT = 40  # maximum number of rows that fit on a page with a chart
 _BALANCES = re.compile("^(opening|closing|outstanding)")

@@ -167,8 +167,8 @@ class Columns:
             argument: Argument of `read_table` that the answers are for.
             name: The column.
             parts: The column's cells, with None for empty cells.
-            values: The column's values by answer, with None for empty or invalid cells. A single answer is the one that
-                the caller passed.
+            values: The column's values by answer, with None for empty or invalid cells. If there is a single answer,
+                the caller passed it.
             wrong: Problem to report for a cell that is invalid under the caller's answer.
             cell: Function that names the cell of a row.
         """

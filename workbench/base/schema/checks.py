@@ -45,8 +45,8 @@ class Writer(Protocol):
 class Doubtful:
     """A value that is missing or may break a rule, or a record with rules over several members."""
 
-    path: str  # in declared wire names; for a record with rules, the prefix of its members
-    member: Member | None  # None if the doubt concerns the rules of `holder`
+    path: str  # path of declared wire names; for a record with rules, the prefix of its members' paths
+    member: Member | None  # None for a record with rules, which is `holder`
     kind: Kind | None  # kind of the value; if the member is a list, kind of its items
     value: Any
     holder: Any  # record that contains the member
@@ -72,7 +72,7 @@ class Survey:
 
 
 def survey(record: object, by: Writer | None = None) -> Survey:
-    """Visit a request once: write and mask the request, and record doubtful values.
+    """Visit a request once to write its body, mask it, and record doubtful values.
 
     Args:
         by: Converter that writes the body. Without a converter, the body has declared names and unconverted values.
@@ -126,12 +126,12 @@ def _written(write: Callable[[Any], Any] | None, value: object) -> Any:
     try:
         return write(value) if write is not None else value
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return value  # the check of types reports the value
+        return value  # the later check of types reports the value
 
 
 @lru_cache(maxsize=256)
 def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
-    """Return how to visit each member of a record, and whether rules apply to several of them."""
+    """Return the data for visiting each member of a record, and whether the record has rules over several members."""
     fields = []
     for member in members(cls):
         usual, is_plain = plain(member)
@@ -146,7 +146,7 @@ _LONGEST_PLAIN = 46  # in characters; private keys and seed phrases are longer
 
 
 def plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
-    """Return the usual class of a member's values, and a test that accepts no value with a problem."""
+    """Return the usual class of a member's values, and a quick test. A value that passes the test has no problem."""
     rule = member.about.rule
     match member.kind:
         case walk.Integer():
@@ -174,7 +174,7 @@ PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
 
 
 def problems(request: object, *, partial: bool = False) -> tuple[Problem, ...]:
-    """Return every rule of the interface that a request breaks, with wire paths. A valid request gives an empty result.
+    """Return every rule of the interface that a request breaks, with wire paths; empty for a valid request.
 
     Args:
         request: The record, or its survey.
@@ -296,7 +296,7 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
     walk.Array: (lambda value: False, "a list"),
     walk.Untyped: (lambda value: True, ""),
 }
-"""Check of each kind's values, and the check's description. Nested records and list items are checked separately."""
+"""Check for the values of each kind, with its description. Nested records and list items are checked separately."""
 _NAMES = {
     "bool": "true or false",
     "int": "a number",
@@ -385,7 +385,7 @@ def _cautions(seen: Survey) -> Iterator[Problem]:
         if MASK in value:
             text = f"is a masked value, not the real one (it contains {MASK})"
             yield Problem(path, "masked_value", text, allow("masked_value"))
-        # `problems` reports half surrogate pairs and NUL, which cannot be sent
+        # `problems` reports unpaired surrogates and NUL, which cannot be sent
         hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
         if hidden:
             text = f"contains invisible characters ({', '.join(hidden[:5])})"

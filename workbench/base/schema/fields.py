@@ -1,6 +1,6 @@
 """Declaration of record fields with `about()` in the class body, privacy of fields, and masking of private values.
 
-A mask never shows the length of a value, or more characters than the field's format allows.
+A mask shows neither the length of a value nor more characters than the field's format allows.
 """
 
 from collections.abc import Callable, Mapping
@@ -116,22 +116,22 @@ class About:
 
     @property
     def masker(self) -> Callable[[str], str] | None:
-        """Function that masks a private text of the field, or None if the mask is only dots."""
+        """Function that masks a private text of the field; None if the mask has only dots."""
         form = self.rule.format or ""
         return _MASKS.get(form) if self.privacy is not SECRET or form == "account-number" else None
 
     def mask(self, value: Any) -> str:
-        """Return the masked form of a private value of the field. None gives an empty text."""
+        """Return the masked form of a private value of the field; empty for None."""
         of_format = self.masker if isinstance(value, str) else None
         return "" if value is None else of_format(value) if of_format else DOTS
 
     def shown(self, value: object) -> str:
-        """Return the printed form of a value of the field."""
+        """Return a value of the field as a repr shows it."""
         if value is None:
             return "None"
         if self.privacy is not OPEN:
             return self.mask(value)
-        # a mapping is a nested record that was not built yet, whose private members are unknown
+        # a mapping is a nested record that was not built yet, so its private members are unknown
         if isinstance(value, Mapping):
             return f"<{len(value)} members>"
         return repr(str(value) if isinstance(value, StrEnum) else value)
@@ -182,7 +182,7 @@ def about(
 def record(cls: type[T]) -> type[T]:
     """Make a class a record, which is frozen and keyword-only, and masks private values in its repr."""
     frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
-    if not hasattr(cls, RECORD):  # shared by all records, since attrs would compile these methods for each class
+    if not hasattr(cls, RECORD):  # all records share these methods, since attrs would compile them for each class
         for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
             setattr(frozen, name, method)
     setattr(frozen, RECORD, True)

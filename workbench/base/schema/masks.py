@@ -62,7 +62,7 @@ def _masked(x: object, of: type[Any] | None, prefix: str, reveal: frozenset[str]
 
 
 def shown(member: Member, value: object) -> Any:
-    """Return a member's value as plain values, which are masked if the member is private."""
+    """Return a member's value as plain values, masked if the member is private."""
     return _value(member, value, "", frozenset())
 
 
@@ -88,7 +88,7 @@ def _plain(value: object, whole: bool) -> Any:
     if isinstance(value, list | tuple):
         return [DOTS if isinstance(item, list | Mapping) and not whole else _plain(item, whole) for item in value]
     if isinstance(value, Mapping):
-        return dict(value) if whole else DOTS  # an object where a plain value is expected may contain anything
+        return dict(value) if whole else DOTS  # an unexpected object may contain private values
     if is_empty(value):
         return None  # NaT is an instance of datetime, but has no date
     if isinstance(value, datetime):

@@ -1,6 +1,6 @@
 """Strict parsers for single values of each kind, and conversion between values and text.
 
-Unusual values get a note. Texts come from table cells, form inputs, command options and files.
+The parsers mark unusual values. Texts come from table cells, form inputs, command options and files.
 """
 
 import re
@@ -127,7 +127,7 @@ class Unreadable(WorkbenchError, ValueError):
         super().__init__("; ".join(map(str, problems)))
 
     def inside(self, place: str) -> Iterator[Problem]:
-        """Yield the problems with a parent path prepended: a member or `[index]`."""
+        """Yield the problems with the path of their parent, a member or `[index]`, before their own."""
         for problem in self.problems:
             dot = "." if place and problem.path and not problem.path.startswith("[") else ""
             yield Problem(f"{place}{dot}{problem.path}", problem.rule, problem.message)
@@ -148,7 +148,7 @@ class Unusual:
 
 
 REPAIRED = "text", "was cut inside a character; the rest of that character is read as U+FFFD"
-"""Rule and message for a text with half a surrogate pair."""
+"""Rule and message for a text with an unpaired surrogate."""
 
 
 def plain_text(value: object) -> Any:
@@ -203,7 +203,7 @@ def _read_decimal_text(value: object) -> Any:
 
 _UNIX = re.compile(r"[0-9]{9,13}")
 _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(days=1)))
-"""Replacements for leap seconds and for 24:00, and the time to add."""
+"""Texts of leap seconds and of 24:00, each with a replacement that can be parsed, and the time to add."""
 
 
 def _read_time(value: object) -> Any:
@@ -230,9 +230,7 @@ def _read_time(value: object) -> Any:
 
 
 def read_time(value: object) -> tuple[Any, Problem | None]:
-    """Return a wire time as an aware time in UTC, and a problem if it is unusual. An unreadable time is returned
-    unchanged.
-    """
+    """Return a wire time as an aware time in UTC, or unchanged if unreadable, with a problem if it is unusual."""
     read = _read_time(value)
     return (read.value, Problem("", read.rule, read.message)) if isinstance(read, Unusual) else (read, None)
 

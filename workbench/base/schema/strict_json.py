@@ -1,4 +1,4 @@
-"""Strict JSON, which is unambiguous and has exact numbers. The repr of an object shows no private values."""
+"""Strict JSON: unambiguous, with exact numbers. The repr of an object shows no private values."""
 
 import json
 import re
@@ -10,14 +10,13 @@ from workbench.base.errors import UnusableFile
 from workbench.base.text import NotText, decode
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_HALF = re.compile("[\ud800-\udfff]")  # matches half a surrogate pair
+_HALF = re.compile("[\ud800-\udfff]")  # an unpaired surrogate, since Python joins pairs
 _MAX_DIGITS = 400
 MAX_DEPTH = 64
 """Maximum nesting of lists and objects. Documented bodies have six levels."""
 MAX_VALUES = 1_000_000
-"""Maximum number of items, members, lists and objects in one text. The largest answer has about a third of this number.
-"""
-# also matches an unterminated text, and never backtracks
+"""Maximum number of items, members, lists and objects in one text. The largest answer has about a third of it."""
+# pattern of a string that also matches an unterminated string, and never backtracks
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[{\]}]")
 
@@ -42,11 +41,11 @@ class JsonObject(dict[str, Any]):
         return f"<{len(self)} members>"
 
     def __rich_repr__(self) -> Iterator[str]:
-        yield repr(self)  # rich would iterate over the value
+        yield repr(self)  # otherwise rich would show the members
 
 
 class Repaired(str):
-    """A text in which half of a surrogate pair was replaced by U+FFFD."""
+    """A text in which an unpaired surrogate was replaced by U+FFFD."""
 
     __slots__ = ()
 
@@ -79,13 +78,13 @@ def _exact(digits: str) -> Decimal:
         raise NotJson(f"a number has {len(digits):,} digits")
     if "e" in digits or "E" in digits:
         exponent = digits.lower().partition("e")[2]
-        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written out, the digits would fill the memory
+        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written without exponent, it would fill the memory
             raise NotJson("a number is out of range")
     return Decimal(digits)
 
 
 def _check_extent(text: str, max_depth: int, max_values: int) -> None:
-    """Raise an error for a text that exceeds a limit, even if a library raised Python's recursion limit."""
+    """Raise an error for a text that exceeds a limit, even if a library has increased Python's recursion limit."""
     brackets = text.count("[") + text.count("{")
     if brackets <= max_depth and brackets + text.count(",") < max_values:
         return
@@ -104,13 +103,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_c
 
 
 def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES, repair: bool = False) -> Any:
-    """Parse a JSON text, with or without a byte order mark. Objects become `JsonObject`, and numbers become int or
-    Decimal.
+    """Parse a JSON text, with or without a byte order mark, into `JsonObject`s, lists, texts, int and Decimal.
 
     Args:
         max_depth: Maximum nesting of lists and objects.
         max_values: Maximum number of items, members, lists and objects.
-        repair: Whether to replace half of a surrogate pair, as in a text truncated inside an emoji, with U+FFFD, and
+        repair: Whether to replace an unpaired surrogate, as in a text truncated inside an emoji, with U+FFFD, and to
             return this text as `Repaired`.
 
     Raises:

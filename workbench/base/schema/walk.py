@@ -219,8 +219,7 @@ def values(record: object, prefix: str = "") -> Iterator[tuple[str, Member, Any,
 
 
 def get_path(x: object, path: str) -> Any:
-    """Return the value at a dotted path, such as `body.amount` or `tokens.0.balance`, or None if the path does not
-    exist.
+    """Return the value at a dotted path, such as `body.amount` or `tokens.0.balance`; None for a missing path.
 
     Args:
         x: A record, a mapping or a list, nested to any depth.
@@ -242,7 +241,7 @@ def get_path(x: object, path: str) -> Any:
 
 
 def given(record: object) -> dict[str, Any]:
-    """Return the members of a record that were set, by attribute name. Nested records stay records."""
+    """Return the members of a record that are set, by attribute name. Nested records stay records."""
     return {
         member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
     }
@@ -289,7 +288,7 @@ def _converted(kind: Kind, value: object, unknown: "list[UnknownMember] | None",
     if isinstance(kind, Array) and isinstance(value, list | tuple):
         return tuple(_converted(kind.of, item, unknown, f"{path}[{index}]") for index, item in enumerate(value))
     if isinstance(kind, Integer | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
-        return int(value.__index__())  # the value may be an integer type of another library
+        return int(value.__index__())  # the value is an integer of another library
     if isinstance(kind, Boolean) and type(value).__module__ == "numpy":
         return bool(value) if type(value).__name__ in {"bool_", "bool"} else value
     return value
@@ -341,7 +340,7 @@ def _facts(member: Member) -> tuple[str, str]:
 
 
 def rule_words(member: Member) -> str:
-    """Return the rule of a member as text, unit first. A member without a rule gives an empty text."""
+    """Return the rule of a member as text, unit first; empty for a member without a rule."""
     rule, kind = member.about.rule, member.kind
     limits = [f"in {rule.unit}" if rule.unit else ""]
     if isinstance(kind, Integer):

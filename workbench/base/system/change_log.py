@@ -22,6 +22,6 @@ class ChangeLog(Generic[Key]):
         self._last[key] = self.number
 
     def since(self, number: int) -> list[Key]:
-        """Return the keys that changed after a number of changes, in the order of their last change."""
+        """Return the keys that changed after change `number`, in the order of their last change."""
         newest = takewhile(lambda change: change[1] > number, reversed(self._last.items()))
         return [key for key, _ in newest][::-1]

@@ -32,11 +32,11 @@ _MAGIC = b"SQLite format 3\0"
 
 _WAIT = 0.05  # seconds that SQLite itself waits while another process holds the file
 
-_CHECKED_WHOLE = 64 * 2**20  # in bytes; a larger file is not read entirely at each start
+_CHECKED_WHOLE = 64 * 2**20  # maximum bytes of a file that is checked completely at each start
 
 _SETTINGS = {
     "trusted_schema": "OFF", "secure_delete": "ON", "foreign_keys": "ON",
-    "recursive_triggers": "ON",  # with this, REPLACE also deletes the checksum of the replaced row
+    "recursive_triggers": "ON",  # so that REPLACE also deletes the checksum of the replaced row
     "wal_autocheckpoint": "4000",  # in pages; each checkpoint waits for the disk twice
 }  # fmt: skip
 
@@ -49,8 +49,9 @@ _CHECKSUMS = (
 
 
 class _Connection(sqlite3.Connection):
-    """Connection that is closed with its owner, without Python's warning about unclosed connections. A forked process
-    never closes its copy, because the process that opened the connection closes it.
+    """Connection that is closed with its owner, without Python's warning about unclosed connections.
+
+    A forked process never closes its copy. The process that opened the connection closes it.
     """
 
     _process = 0
@@ -106,7 +107,7 @@ class Database:
         # resolve symbolic links, so that a file always has the same path
         self.path = None if path is None else Path(path).resolve()
         self._busy_seconds = busy_seconds
-        self._busy_at = 0.0  # time at which an operation last gave up on a busy file
+        self._busy_at = 0.0  # time of the last timeout while the file was busy
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         self._checked = checked if self.path is not None else ()
         if self.path is not None:
@@ -136,13 +137,13 @@ class Database:
                 factory=_Connection,
             )
             for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
-                # after a kill, another process may hold the file for recovery
+                # after a process was killed, another process may hold the file to recover it
                 self._patiently(f"PRAGMA {name}={value}")
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if "locked" in str(error):
                 raise self._named(error) from None
             raise UnusableFile(f"{self.path} cannot be opened: {visible(str(error), 200)}") from None
-        # A C function, because an interrupt inside a Python callback would become a database error.
+        # This is a C function, because an interrupt inside a Python callback would become a database error.
         self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
 
     def after_fork(self) -> None:
@@ -198,7 +199,7 @@ class Database:
 
     def _watch(self) -> None:
         """Maintain the checksums with temporary triggers of this connection. The file contains no triggers."""
-        # The columns are queried once, because a query needs the lock of the connection.
+        # The columns are queried only once, because each query needs the lock of the connection.
         self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
         for table in self._checked:
             put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"
@@ -300,7 +301,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Raise this package's errors in place of SQLite's errors. The messages never contain values."""
+        """Return this package's error for an error of SQLite. Its message never contains values."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
@@ -310,14 +311,18 @@ class Database:
             return error
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
-    def lease(self, work: str) -> bool:
-        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
+    def lease(self, work: str, seconds: float = 0.0) -> bool:
+        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can.
+
+        Args:
+            seconds: Seconds to wait for the lease.
+        """
         self.after_fork()
         if self.path is None or work in self._leases:
             return True
         lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
         with uninterrupted:
-            if not lock.acquire():
+            if not lock.acquire(seconds):
                 return False
             self._leases[work] = lock
         return True
@@ -371,7 +376,7 @@ def _prepare(path: Path) -> None:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
-    if status.st_nlink > 1:  # locks and the write-ahead log belong to one of the names
+    if status.st_nlink > 1:  # lock and write-ahead log are named after the file, and would differ between the names
         raise UnusableFile(f"{path} has {status.st_nlink} names (hard links); keep one of them. It was left unchanged.")
 
 
@@ -395,7 +400,7 @@ def _expected(schema: str) -> _Objects:
 
 
 def _schema_problem(stored: _Objects, schema: str) -> str:
-    """Return the reason why the objects of a file do not match the schema, or an empty text if they match."""
+    """Return the reason why the objects of a file do not match the schema; empty if they match."""
     expected = _expected(schema)
     strange = {kind for kind, _, _ in stored - expected} - {"table", "index"}
     return "has an unexpected schema" if expected - stored or strange else ""
@@ -403,14 +408,14 @@ def _schema_problem(stored: _Objects, schema: str) -> str:
 
 def _check_stored(path: Path, schema: str) -> None:
     """Reject a file with another schema without opening it for writing, so that not even its log changes."""
-    # the file is new, or a killed process left it
+    # the file is new, or a killed process left it incomplete
     if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():
         return
     problem = _stored_problem(path, schema)
     log = path.with_name(f"{path.name}-wal")
     if problem and log.exists() and log.stat().st_size:  # the changes in the log are checked in a copy
         if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
-            return  # too large to copy, so the file is checked once the database is open
+            return  # the file is too large to copy, and is checked when the database is open
         with tempfile.TemporaryDirectory() as folder:
             copied = Path(folder, path.name)
             for file in (path, log):
@@ -421,8 +426,7 @@ def _check_stored(path: Path, schema: str) -> None:
 
 
 def as_uri(path: Path, mode: str) -> str:
-    """Return the URI of a SQLite file. `#`, `?` and `%` in the file name are escaped, because they would name another
-    file.
+    """Return the URI of a SQLite file. `#`, `?` and `%` are escaped, because they have a meaning in a URI.
 
     Args:
         path: The file.
@@ -444,7 +448,7 @@ def _stored_problem(path: Path, schema: str, *, immutable: bool = True) -> str:
 def _check_header(path: Path, application: int, version: int) -> None:
     with path.open("rb") as file:
         head = file.read(100)
-    if not head or path.with_name(path.name + "-journal").exists():  # the file is new, or a killed process left it
+    if not head or path.with_name(path.name + "-journal").exists():  # new, or left incomplete by a killed process
         return
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
         raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")

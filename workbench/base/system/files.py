@@ -19,7 +19,7 @@ _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.
 
 
 def file_system(path: Path) -> str:
-    """Return the type of a path's file system, such as `ext4` or `nfs`. An unknown type gives an empty text."""
+    """Return the type of a path's file system, such as `ext4` or `nfs`; empty if unknown."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -30,10 +30,10 @@ def file_system(path: Path) -> str:
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Reject an invalid file name early, before the work whose result the file would store.
+    """Reject an invalid file name early, before the result for the file is computed.
 
     Raises:
-        UsageError: The name is not text or a path, is too long, or contains NUL or half of a surrogate pair.
+        UsageError: The name is not text or a path, is too long, or contains NUL or an unpaired surrogate.
     """
     if not isinstance(path, str | os.PathLike):
         raise UsageError([Problem("", "path", "must be text or a path")])
@@ -92,11 +92,10 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
 def write_files(
     files: Mapping[Path, Callable[[BinaryIO], Any] | bytes | None], *, private: bool | Collection[Path] = True
 ) -> None:
-    """Write files that belong together. Every file is complete before any file gets its name, and all are on disk when
-    this function returns.
+    """Write files that belong together. All are complete before the first is renamed, and on disk on return.
 
-    If the process is killed meanwhile, the last file is new or unchanged. If the last file is new, each other file is
-    new or missing, never an earlier version.
+    If the process is killed meanwhile, the last file is either new or unchanged. If it is new, each other file is new
+    or missing, never an earlier version.
 
     Args:
         files: Content of each file, as for `write_file`. None removes the file. The last file is the main file.
@@ -123,7 +122,7 @@ def write_files(
                 if path != main and path.exists():
                     former[path] = path.replace(_draft(path))
             drafts[main].replace(main)
-            del drafts[main]  # from here on, an error does not restore the former files
+            del drafts[main]  # after this, an error does not restore the former files
         for path, draft in drafts.items():
             draft.replace(path)
     except BaseException:
@@ -145,7 +144,7 @@ def _draft(path: Path) -> Path:
 
 def _write_draft(draft: Path, write: Callable[[BinaryIO], Any] | bytes, private: bool) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(draft, flags, 0o600 if private else 0o666)  # the system removes the bits of the process's umask
+    handle = os.open(draft, flags, 0o600 if private else 0o666)  # the operating system applies the umask
     with os.fdopen(handle, "wb") as file:
         file.write(write) if isinstance(write, bytes) else write(file)
         file.flush()

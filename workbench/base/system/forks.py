@@ -1,7 +1,7 @@
-"""The lock under which a forked process replaces what it inherited.
+"""Lock for short changes of shared state, and for replacing inherited connections and locks in a forked process.
 
-A fork copies only the thread that forks. The lock is therefore taken before each fork and released in both processes,
-so that no other thread holds it in the copy.
+A fork copies only the thread that forks. The lock is therefore acquired before each fork and released in both
+processes, so that it is not held in the forked process by a thread that does not exist there.
 """
 
 import os

@@ -55,9 +55,7 @@ class PostResult:
     status: int | None
     error: str | None = None
     length: int | None = None
-    """Declared size of the response body in bytes, or the number of bytes read (at most 1,024) if no size is declared.
-    The body is discarded.
-    """
+    """Declared size of the discarded response body in bytes; if undeclared, the bytes read, at most 1,024."""
 
     @property
     def accepted(self) -> bool:
@@ -131,7 +129,7 @@ def _resolved_in_time(resolve: Resolver, host: str, port: int) -> list[str]:
     """Return the addresses of a host name.
 
     Raises:
-        TimeoutError: The resolver takes longer than a delivery may take. The resolver's thread ends later.
+        TimeoutError: The resolver takes longer than `TIMEOUT`. Its thread ends later.
     """
     outcome: list[Any] = []
 
@@ -177,7 +175,7 @@ def send(
     check: Callable[[str], Target] = check_url,
     relay: Callable[[str, Mapping[str, str], bytes], PostResult] | None = None,
 ) -> PostResult:
-    """Check a URL and send a body to it within one deadline. A forbidden URL gives a result, not an error.
+    """Check a URL and send a body to it within one deadline. For a forbidden URL, return a result with the reason.
 
     Args:
         relay: Relay that sends in place of this process.
@@ -191,7 +189,7 @@ def send(
 
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:
-    """Send a body and return the result. A failed connection or a missing response gives a result, not an error.
+    """Send a body and return the result. A failed connection or a missing response is a result, not an error.
 
     Args:
         seconds: Total time for connection, request and response.
@@ -214,7 +212,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
         answer = connection.getresponse()
         length = answer.length
         if length is None:
-            with suppress(OSError, http.client.HTTPException):  # the status is sufficient if the body is unreadable
+            with suppress(OSError, http.client.HTTPException):  # if the body is unreadable, the status is sufficient
                 length = len(answer.read(_MAX_READ))
         return PostResult(status=answer.status, length=length)
     except (OSError, http.client.HTTPException) as error:

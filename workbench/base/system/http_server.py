@@ -30,9 +30,9 @@ MAX_BODIES = 32 * 2**20
 HEAD_TIMEOUT = 10.0  # maximum seconds to receive the head of a request
 BODY_TIMEOUT = 20.0  # maximum seconds to receive the body of a request
 _PART = 2**18  # bytes per read of a file
-# headers that offer an upgrade, and options of `Connection` with these names
+# headers that offer an upgrade of the protocol, which the `Connection` header lists too
 _OFFER = frozenset({b"upgrade", b"http2-settings"})
-_MIN_SLEEP = 0.001  # in seconds, the shortest wait of an event loop
+_MIN_SLEEP = 0.001  # shortest wait of an event loop, in seconds
 
 log = logging.getLogger("workbench.http_server")
 _SILENT = logging.NullHandler()
@@ -97,7 +97,7 @@ class _App:
             # A traceback is not logged, since it could contain parts of the request.
             log.error("a request failed with %s", type(error).__name__)
             response = self.refusal(500, "Internal server error")
-        if early is not None:  # the frames of the exception contain the received bytes, so it is released first
+        if early is not None:  # sent only here, after the exception, whose frames hold the received bytes, is released
             await _send_early(early, receive, send)
             return
         await _send(response, scope, send)
@@ -150,7 +150,7 @@ class _App:
                 body += message["body"]
                 self._received += len(message["body"])
                 more = message["more_body"]
-                del message  # otherwise the message would stay in memory during the wait for the next one
+                del message  # otherwise the message would stay in memory until the next message arrives
             if "transfer-encoding" not in headers and len(body) != int(length):
                 raise _Refused(400, "The body is shorter than announced")
             return bytes(body)
@@ -200,8 +200,9 @@ async def _send_file(file: Path, scope: Any, send: Any) -> None:
 
 
 async def _send_early(response: Response, receive: Any, send: Any) -> None:
-    """Send a response before the request is complete. The connection closes only after the request, because otherwise
-    the response could be lost.
+    """Send a response before the request is complete. Close the connection only after the request.
+
+    If the connection were closed earlier, the response could be lost.
     """
     await send(_start(response, (b"connection", b"close")))
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
@@ -272,7 +273,7 @@ class _Parser:
 
 
 class _LimitedProtocol(HttpToolsProtocol):
-    """HTTP protocol that ends slow requests and endless headers, which uvicorn does not limit."""
+    """HTTP protocol with limits that uvicorn lacks: on the time of a request and the size of its headers."""
 
     _part: str | None = "head"  # the part of a request that is being received
     _timed: str | None = None  # the part whose timer runs
@@ -280,7 +281,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     _head = 0  # lower bound of the bytes of the head received so far
     _chunk = 0  # number of bytes in the latest chunk
     _ended = False  # whether the client closed its side
-    # refusal of a pipelined request that waits for the response to an earlier one
+    # refusal of a pipelined request; it waits until the earlier request is answered
     _refusal: tuple[int, str] | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -307,7 +308,7 @@ class _LimitedProtocol(HttpToolsProtocol):
             self._set_timer()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Return whether a client that closed its side still gets an answer because its request is complete."""
+        """Return True if a client that closed its side still gets a response, because its request is complete."""
         self._ended = True
         answered = getattr(self.cycle, "response_complete", True)  # before the first request, the protocol has no cycle
         return self._part is None and not answered and self.scheme == "http"
@@ -385,7 +386,7 @@ def host_name(header: str) -> str:
 
 
 def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
-    """Return the host names that a server at an address accepts: the given names and the address.
+    """Return the host names that a server at an address accepts: the names in `hosts` and the address.
 
     Raises:
         UsageError: The address is a wildcard, and no name is given.
@@ -407,7 +408,7 @@ def bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is explicitly IPPROTO_TCP
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    # Never SO_REUSEPORT, because two servers on one port would share its requests.
+    # SO_REUSEPORT is not set, because two servers on one port would share its requests.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))

@@ -1,5 +1,6 @@
 """Deferral of signals to the end of a code block."""
 
+import os
 import signal
 import threading
 from typing import Any
@@ -25,6 +26,7 @@ class _Uninterrupted:
 
     def __init__(self) -> None:
         self.depth = 0  # nesting depth of the context in the main thread
+        self._thread = 0  # id of the thread of the outermost context
         self._pending: list[int] = []
         self._handlers: dict[int, Any] = {}
 
@@ -35,6 +37,7 @@ class _Uninterrupted:
         if threading.current_thread() is not threading.main_thread():
             return
         if self.depth == 0:
+            self._thread = threading.get_ident()
             try:
                 for number in _WAITING:
                     handler = _signals.getsignal(number)
@@ -56,16 +59,25 @@ class _Uninterrupted:
         while self._pending:
             signal.raise_signal(self._pending.pop())
 
+    def after_fork(self) -> None:
+        """Restore the handlers in a process that another thread forked, because the context does not end there."""
+        if self.depth and self._thread != threading.get_ident():
+            self.depth = 0
+            self._pending.clear()
+            self._restore()
+
     def _restore(self) -> None:
         try:
             while self._handlers:
                 number, handler = next(iter(self._handlers.items()))
                 _signals.signal(number, handler)
                 del self._handlers[number]
-        finally:  # a restored handler may raise an exception at once
+        finally:  # a restored handler may be called and raise an exception at once
             if self._handlers:
                 self._restore()
 
 
 uninterrupted = _Uninterrupted()
 """The only instance, because signal handlers belong to the process."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=uninterrupted.after_fork)

@@ -1,4 +1,4 @@
-"""Limits on the content of files, for every reader, because a small file can unpack to a very large content."""
+"""Limits on the content of files, for every reader, because a small file can be very large when unpacked."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ class FileLimits:
 
 
 FRAMES = FileLimits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
-"""Limits of a file read into a frame, column by column."""
+"""Limits for a file that is read into a frame, column by column."""
 
 
 class LimitExceeded(ValueError):

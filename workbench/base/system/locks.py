@@ -23,9 +23,7 @@ C = TypeVar("C", bound=Closable)
 
 
 class FileLock:
-    """A lock file next to a file. One process holds the lock, and the operating system releases it when the process
-    ends.
-    """
+    """Lock file next to a file. One process holds the lock; when it ends, the operating system releases the lock."""
 
     def __init__(self, path: Path) -> None:
         """Prepare the lock of a file. The lock file is next to it (links resolved), with `.lock` added to the name."""
@@ -36,8 +34,8 @@ class FileLock:
 
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
-    def acquire(self) -> bool:
-        """Acquire the lock, or return False if another process holds it.
+    def acquire(self, seconds: float = 0.0) -> bool:
+        """Acquire the lock, or return False if another process holds it for a number of seconds.
 
         Raises:
             UnusableFile: The lock file cannot be created.
@@ -46,7 +44,7 @@ class FileLock:
 
         try:
             make_folder(self._path.parent)
-            self._lock.acquire()
+            self._lock.acquire(timeout=seconds)
         except Timeout:
             return False
         except OSError as error:
@@ -89,8 +87,7 @@ class FileLock:
 
 @contextmanager
 def locked(path: Path, open_file: Callable[[], C]) -> Iterator[C]:
-    """Yield an opened file while its lock is held, and close the file afterwards. A refused file is left without a lock
-    file.
+    """Open a file, yield it while holding its lock, and close it. For a refused file, the lock file is removed.
 
     Raises:
         FileBusy: Another process holds the lock.

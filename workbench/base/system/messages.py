@@ -16,7 +16,7 @@ BROKEN = frozenset({"refused", "reset", "closed", "lost"})
 
 
 ACTOR: ContextVar[str] = ContextVar("actor", default="")
-"""Token of the action that the requests of this context belong to, for sandboxes; "" for none."""
+"""Token of the action that requests in this context belong to; "" without an action. Sandboxes read it."""
 ACTOR_HEADER = "workbench-actor"
 """Header that carries the token to a served sandbox."""
 
@@ -49,7 +49,7 @@ class HeaderDict(dict[str, str]):
 
 @attrs.frozen(repr=False)
 class Request:
-    """A request with its complete body. Header names are in lower case, or looked up case-insensitively."""
+    """A request with its complete body. Header names are in lower case, or the mapping ignores their case."""
 
     method: str
     path: str  # path as sent, with percent escapes

@@ -1,7 +1,7 @@
-"""Uses of private parts of Python and of libraries, for which no public equivalent exists.
+"""Access to private parts of Python and of libraries that have no public equivalent.
 
-A function raises `WorkbenchError` if a release of the library dropped the private part. `release_from_thread` raises no
-error, because ipykernel before 7.4 does not have the part and does not need it.
+A function raises `WorkbenchError` if the installed release lacks the private part. `release_from_thread` raises no
+error, because ipykernel before 7.4 neither has nor needs the part.
 """
 
 import sys
@@ -20,14 +20,14 @@ def _require(found: object, library: str, part: str) -> None:
 
 
 def signal_functions() -> ModuleType:
-    """Return the functions that `signal` wraps. Without the conversions to enums, they take 0.4 µs instead of 8."""
+    """Return the functions that `signal` wraps. Without the conversion to enums, a call takes 0.4 µs instead of 8."""
     functions = import_module("_signal")
     _require(hasattr(functions, "signal") and hasattr(functions, "getsignal"), "Python", "_signal.signal")
     return functions
 
 
 def set_running_loop(loop: Any) -> None:
-    """Set the event loop that asyncio regards as running in this thread, or none."""
+    """Set the event loop that asyncio regards as running in this thread, or None for no loop."""
     import asyncio
 
     _require(hasattr(asyncio, "_set_running_loop"), "Python", "asyncio._set_running_loop")
@@ -35,9 +35,7 @@ def set_running_loop(loop: Any) -> None:
 
 
 def accepts_input(shell: object) -> bool:
-    """Return whether the front end of a kernel can ask a person for input. For kernels other than ipykernel, return
-    False.
-    """
+    """Return whether the front end of a kernel can ask a person for input; False for kernels other than ipykernel."""
     kernel = getattr(shell, "kernel", None)
     if kernel is None or type(kernel).__module__.partition(".")[0] != "ipykernel":
         return False
@@ -52,16 +50,12 @@ def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, 
 
 
 def release_from_thread(comm: object) -> None:
-    """Let the page choose the kernel thread that receives its messages. The default is the thread that sent the last
-    message.
-    """
+    """Let the page choose the kernel thread that receives its messages. The default is the last sending thread."""
     vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # ipykernel has this attribute since version 7.4
 
 
 def replace_pool(transport: object, pool: object) -> None:
-    """Replace the connection pool of an httpx transport. The transport's class stays the same, for tools that patch the
-    class.
-    """
+    """Replace the connection pool of an httpx transport, but not its class, which mocking tools patch."""
     kind = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
     # mocking tools replace the methods that send, but not the constructor
     made_with = vars(kind)["__init__"].__code__.co_names

@@ -18,13 +18,11 @@ if TYPE_CHECKING:
         """Hook that decides whether calls of this process may be sent to a real service."""
 
         def __call__(self, *, effect: bool, production: bool) -> str:
-            """Return the reason why a call, with or without an effect, may not be sent, or an empty text if it may be
-            sent.
-            """
+            """Return the reason why a call, with or without an effect, may not be sent; empty if it may be sent."""
 
 
 class ServedAddress:
-    """Address of a served sandbox, certificate file if self-signed, and advice for a refused connection."""
+    """Address of a served sandbox, its certificate file if self-signed, and advice for a refused connection."""
 
     __slots__ = ("advice", "ca_file", "url")
 
@@ -40,7 +38,7 @@ RESOLVERS: list[Callable[[bool], ServedAddress | None]] = []
 
 
 def refusal(*, effect: bool, production: bool) -> str:
-    """Return the reason why a call may not be sent to a real service, or an empty text if it may be sent."""
+    """Return the reason why a call may not be sent to a real service; empty if it may be sent."""
     return next(filter(None, (guard(effect=effect, production=production) for guard in GUARDS)), "")
 
 
@@ -50,7 +48,7 @@ def own_address(*, production: bool = False) -> ServedAddress | None:
 
 
 def at_start(variable: str) -> str:
-    """Return the value that an environment variable had when the process started, which later code cannot change."""
+    """Return the value of an environment variable at the start of the process, which later code cannot change."""
     if variable not in _AT_START:
         _AT_START[variable] = _read_at_start(variable)
     return _AT_START[variable]

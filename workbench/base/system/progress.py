@@ -1,4 +1,4 @@
-"""Progress of long tasks: a record that is shown as a line in a terminal or below a cell, or passed to a function."""
+"""Progress of long tasks: a record, shown as a line in a terminal or below a notebook cell, or passed to a function."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ class Progress:
     done: int = 0
     earlier: int = 0  # part of `done` that an earlier run completed, which the rate excludes
     rows: int = 0  # number of rows read so far, if `unit` is not rows
-    detail: str = ""  # such as "4 done, 1 refused"
+    detail: str = ""  # further counts, such as "4 done, 1 refused"
     ended: bool = False
     started: float = attrs.field(factory=monotonic)
     on_stop: Callable[[str], object] | None = attrs.field(default=None, repr=False)
@@ -93,7 +93,7 @@ def progress_callback(progress: bool | ProgressCallback, stream: TextIO | None =
 
 
 class ProgressLine:
-    """A line that is overwritten a few times per second. In a notebook, it is an output that is updated."""
+    """Progress line that is overwritten a few times per second. In a notebook, it is an output that is updated."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

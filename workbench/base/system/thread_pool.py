@@ -32,8 +32,8 @@ class ThreadPool(Generic[T]):
     """Threads that call `work` for each item until all items are done or the pool is stopped.
 
     Threads are never joined, because an interrupt inside `join` may mark a running thread as ended. Events are not used
-    either, because an interrupt may leave their lock released. A queue only wakes the caller, which reads plain
-    attributes.
+    either, because an interrupt may leave their lock released. The threads only wake the caller through a queue, and
+    the caller reads plain attributes.
 
     Args:
         work: Function that processes one item.
@@ -97,8 +97,9 @@ class ThreadPool(Generic[T]):
             raise self._error
 
     def _wait(self, seconds: float = float("inf")) -> bool:
-        """Wait until all threads have ended or the time is over, and return whether all have ended. A thread that was
-        never started counts as ended.
+        """Wait until all threads have ended or the time is over, and return whether all have ended.
+
+        A thread that was never started counts as ended.
         """
         until = monotonic() + seconds
         while any(thread.ident is not None and not self._ended[n] for n, thread in enumerate(self._threads)):

@@ -39,7 +39,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def read(path: Path, of: str) -> dict[str, Any]:
-    """Read a TOML file that a person named in an argument.
+    """Read a TOML file whose path is an argument of the caller.
 
     Args:
         of: Name of the argument, for messages.

@@ -262,7 +262,7 @@ class Exchange:
         return first or (None if context.idempotency_header is None else self.resend_of or attempt)
 
     def end(self, outcome: Outcome, *, status: int | None = None, error: str | None = None) -> None:
-        """Mark the call as finished."""
+        """Set the outcome of the call, which `record_end` records."""
         self.ending = (outcome, status, error)
         self.record_end()
 
@@ -292,7 +292,7 @@ class Exchange:
 
     @property
     def described(self) -> str:
-        """Description of the call."""
+        """Description of the call as in the journal, or the name of the operation without a journal entry."""
         return self.attempt.what if self.attempt is not None else self.operation.name
 
     # outcomes

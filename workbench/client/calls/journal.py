@@ -215,7 +215,8 @@ class Recorder:
             # The lease shows other processes that calls of this process may be in flight.
             database = self.opened()
             with self._opening:
-                if not database.lease(self._process):
+                # another process may hold the lock for an instant, to see whether this process runs
+                if not database.lease(self._process, 2.0):
                     raise UnusableFile(f"the lock of {self.place} cannot be taken")
         if entry.idempotency_key is not None:  # written before the call, because a resend needs the same key
             self._write("INSERT INTO keys (call, key) VALUES (?, ?)", (entry.id, entry.idempotency_key))
@@ -316,10 +317,12 @@ class Recorder:
 
     def close(self) -> None:
         """Close the file. The next use reopens the file. A journal in memory is not lost."""
-        if self._database is not None and self._path is not None:
-            self._database.end_lease(self._process, forever=True)
-            self._database.close()
-            self._database = None
+        self._here()
+        with self._opening:
+            if self._database is not None and self._path is not None:
+                self._database.end_lease(self._process, forever=True)
+                self._database.close()
+                self._database = None
 
 
 @contextmanager
@@ -421,7 +424,7 @@ class Journal:
         return iter(self._recorder.entries())
 
     def __bool__(self) -> bool:
-        return True  # without this, an empty journal would be falsy
+        return True  # otherwise an empty journal would be falsy
 
     def __len__(self) -> int:
         return len(self._recorder.rows("calls", "number"))

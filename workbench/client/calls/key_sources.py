@@ -34,10 +34,10 @@ def find_key(profile: Profile) -> Key:
     """
     variables = _key_variables(profile)
     for variable in variables:
-        if os.environ.get(variable):
-            key = Key(os.environ[variable])
+        if value := os.environ.get(variable):
+            key = Key(value)
             if profile.forget_key_variable:  # hides the key from child processes and from `%env`
-                del os.environ[variable]
+                os.environ.pop(variable, None)
             return key
     if profile.key_command:
         return Key.of(partial(_from_command, profile.key_command))

@@ -1,11 +1,11 @@
 """Clock, retry budget and rate limiter of a client, including the pause of all threads after a 429."""
 
 import os
-import threading
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from workbench.base.system.forks import INHERITING
 from workbench.base.system.seconds import monotonic
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
@@ -86,12 +86,11 @@ class Budget:
 
     def __init__(self) -> None:
         self.left = BUDGET
-        self._lock = threading.Lock()
 
     def spend(self, *, timeout: bool) -> bool:
         """Deduct the cost of one retry, and return whether the budget allowed the retry."""
         price = COST_OF_TIMEOUT if timeout else COST
-        with self._lock:
+        with INHERITING:
             if self.left < price:
                 return False
             self.left -= price
@@ -100,7 +99,7 @@ class Budget:
     def earn(self) -> None:
         """Add credit to the budget after a successful call."""
         if self.left < BUDGET:
-            with self._lock:
+            with INHERITING:
                 self.left = min(BUDGET, self.left + EARNED)
 
 
@@ -111,18 +110,17 @@ class Pace:
         self.not_before = 0.0  # in monotonic time
         self._gaps = {False: 1 / reads if reads else 0.0, True: 1 / writes if writes else 0.0}
         self._next = {False: 0.0, True: 0.0}
-        self._lock = threading.Lock()
 
     def pause(self, until: float) -> None:
         """Delay all calls until a time of the monotonic clock."""
-        with self._lock:
+        with INHERITING:
             self.not_before = max(self.not_before, until)
 
     def wait(self, effect: bool, now: float, longest: float) -> float:
         """Return the delay of a call and reserve its slot; a delay above `longest` reserves no slot."""
         if not any(self._gaps.values()) and self.not_before <= now:
             return 0.0
-        with self._lock:
+        with INHERITING:
             gap = self._gaps[effect]
             # The calls allowed in one second may be sent at once. Later calls are spaced evenly.
             due = max(self.not_before, self._next[effect] - (1.0 - gap if gap < 1.0 else 0.0), now)

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import attrs
 
 from workbench.base.errors import UsageError, not_allowed
+from workbench.base.system.forks import INHERITING
 from workbench.client.webhooks.store import EventStore
 from workbench.service.interface.events import Event
 
@@ -45,14 +46,13 @@ class OneAtATime:
     """Lock that runs one call at a time. An interrupt cannot leave it locked."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._holder: tuple[int, object] | None = None  # a call of another process was running when it forked this one
 
     def run(self, work: Callable[[], T]) -> T | None:
         """Call a function and return its result; return None if a call is running, in another thread or in this one."""
         mine = os.getpid(), object()
         try:
-            with self._lock:
+            with INHERITING:
                 if self._holder is not None and self._holder[0] == os.getpid():
                     return None
                 self._holder = mine

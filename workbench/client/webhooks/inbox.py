@@ -511,7 +511,7 @@ class Inbox:
             ordered: Preserve the order of arrival for each resource: while an event waits for a retry, later events
                 about the same resource wait too.
             since: Start position of a handler whose name is new to the store: "beginning" for all stored events,
-                "now" for later ones only, or the id of an event for later events.
+                "now" for later events only, or the id of an event for later events.
             retry_after: Seconds before each retry of a failed event, varied by 10 % at random (default: 8 retries in
                 about a day). After the last retry the run is in `dead_letters()`.
 

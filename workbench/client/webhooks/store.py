@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +10,7 @@ import attrs
 
 from workbench.base.errors import InvalidWebhook, Problem
 from workbench.base.system.database import Database
+from workbench.base.system.forks import INHERITING
 from workbench.client.webhooks.verify import read_delivery, state_digest
 from workbench.service.interface.events import AnyEvent
 
@@ -133,7 +133,6 @@ class ParsedEvents:
         self._events: dict[int, AnyEvent] = {}  # by sequence number, oldest first
         self._sizes: dict[int, int] = {}
         self._size = 0
-        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._events)
@@ -149,7 +148,7 @@ class ParsedEvents:
 
     def put(self, sequence: int, body: bytes, event: AnyEvent) -> AnyEvent:
         """Add an event to the cache, unless it is older than all cached events and the cache is full; return it."""
-        with self._lock:
+        with INHERITING:
             if sequence in self._events or (
                 self._size + len(body) > MAX_PARSED and sequence < next(iter(self._events), 0)
             ):
@@ -164,7 +163,7 @@ class ParsedEvents:
 
     def clear(self) -> None:
         """Empty the cache."""
-        with self._lock:
+        with INHERITING:
             self._events, self._sizes, self._size = {}, {}, 0
 
 
@@ -213,7 +212,7 @@ class EventStore:
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     def keep_unreadable(self, raw: bytes, reason: str, arrived: datetime) -> Receipt:
-        """Store a signed delivery that could not be read, once."""
+        """Store a signed delivery that could not be read. Deliveries of the same bytes are stored once."""
         digest = hashlib.sha256(raw).hexdigest()
         with self.file.write() as db:
             known = db.execute("UPDATE unreadable SET times = times + 1 WHERE id = ?", (digest,)).rowcount > 0

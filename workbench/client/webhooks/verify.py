@@ -238,7 +238,7 @@ def sample(
         event_id: Id of the envelope (default: a new id for each sample).
         version: Version of the payload (default: the documented version).
         event_received_at: Time of the event (default: as in the examples, if the kind has a time).
-        overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
+        overrides: Members of the body by attribute name, such as `application_status="denied"`; nested: mappings.
 
     Raises:
         UsageError: The kind or a member does not exist.

@@ -511,7 +511,7 @@ def _amount_problem(terms: Terms, signed: int) -> str | None:
 
 
 def _skew_text(skew: timedelta) -> str:
-    """Describe the difference between this clock and the service's; over a day it is not reported as a clock error."""
+    """Describe how far this machine's clock is off; a difference over a day is described as the service's error."""
     if not skew:
         return ""
     if abs(skew) > _ONE_DAY:

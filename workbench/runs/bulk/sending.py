@@ -311,7 +311,7 @@ class _Sender:
             self._in_flight = set()
 
     def _send(self, row: PlannedRow) -> None:
-        """Send one row, recorded before and after the call."""
+        """Send one row, and record it before and after the call."""
         with self._lock:
             if self._pool.stopping:
                 return

@@ -107,7 +107,7 @@ class Ledger:
             self._post(Entry(step, transaction, hold.card_id, source, target, cents, kind, at, hold.currency))
 
     def _post(self, entry: Entry) -> None:
-        """Add an entry, if its amount is not 0. An entry that debits `refunded` increases it."""
+        """Add an entry, unless its amount is 0. A debit increases the account `refunded`, but decreases all others."""
         if not entry.amount:
             return
         if entry.amount < 0:

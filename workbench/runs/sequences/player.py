@@ -136,7 +136,7 @@ class Target:
             self._check(sequence)
 
     def _check(self, sequence: Sequence) -> None:
-        """Raise an error for a sequence written for another behavior or tenant, before its first step."""
+        """Raise WrongEnvironment if the sandbox lacks the behavior, team or example ids that the sequence needs."""
         behavior, team = self._guide["behavior"], self._guide["tenant"]["team"]
         missing = None
         if sequence.profile not in (None, behavior):
@@ -237,7 +237,7 @@ class Target:
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, as with a synchronous client, and return its result."""
+    """Run a coroutine that never suspends, because its client is synchronous, and return the result."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
@@ -329,7 +329,7 @@ class Player:
             result.error = error
             result.outcome = next((str(outcome) for kind, outcome in _OUTCOMES if isinstance(error, kind)), FAILED)
         self.results[step.name] = result
-        self.record(result)  # recorded before anything else can fail, and below again with mismatches
+        self.record(result)  # recorded before anything else can fail, and again below with its mismatches
         if result.error is None:
             self.ledger.book(step.name, step.do, arguments, result.answer, at)
         if step.expect != NOTHING:

@@ -193,7 +193,7 @@ class Runs(tuple[Run, ...]):
 
     @property
     def ok(self) -> bool:
-        """Whether every run is as expected."""
+        """Whether every run is `ok`."""
         return all(run.ok for run in self)
 
     @property

@@ -22,7 +22,7 @@ _MAX_EVENTS = 20
 
 
 class Reveal:
-    """Private values of a record, shown for a minute. The journal notes this; notebook output omits the values."""
+    """Private values of a record, shown for a minute. The journal records this, and notebook output omits them."""
 
     def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))

@@ -160,7 +160,7 @@ class Step:
     paths: list[str]
     choosers: list[Alternative]
     build: Callable[[], list[Any]]
-    """Fills the box."""
+    """Function that returns the content of the box."""
 
     def open(self) -> None:
         """Create the content of the box when the step is first opened."""

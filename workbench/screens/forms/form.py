@@ -77,15 +77,15 @@ class Form(Displayed):
         self.answer: Any = None
         self.error: WorkbenchError | None = None
         self.acting: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Opens a context around the request, in which a panel prepares to undo it."""
+        """Function that returns a context for the request, in which a panel prepares to undo the call."""
         self.when_done: Callable[[str], None] = lambda _: None
-        """Called after an answer with a description of the action. A panel then shows the current state."""
+        """Function that is called after an answer, with a description of the action. A panel then updates its lists."""
         self.opened: list[Any] = []
         """Forms and panels that were opened from the answer."""
         self.show_thing: Callable[[str, str], Any] = lambda *_: None
-        """Opens an item of a list, in the form's panel or in a new panel, whose widget it then returns."""
+        """Function that opens an item of a list in the form's panel, or else returns the widget of a new panel."""
         self.api: Any = call.client
-        """The client or session that it calls."""
+        """The client or session that the form calls."""
         self._lock = threading.Lock()
         self.view = FormView(self.draft, call.client, self.script, self._send_clicked, choices)
         self.widget = self.view.widget
@@ -257,7 +257,7 @@ class Form(Displayed):
         self.when_done(done(self.operation.name, answer))
 
     def _make_earlier_static(self) -> None:
-        """Make the oldest submitted form static HTML, unless a form opened from its answer is still open."""
+        """Above `MAX_LIVE` submitted forms, make the oldest static, unless a form opened from its answer is in use."""
         _submitted.append(weakref.ref(self))
         earlier = _submitted.popleft()() if len(_submitted) > MAX_LIVE else None
         if earlier is None or earlier.state == "closed":

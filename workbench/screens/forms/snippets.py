@@ -46,9 +46,9 @@ def _url(api: object) -> str:
 
 
 def note(snippet: str, api: object) -> str:
-    """Return the steps with which a command or curl reaches the session's sandbox.
+    """Return instructions for reaching the session's sandbox with a command or curl.
 
-    Python and real services need no steps, so their note is empty.
+    The note is empty for Python and for real services, which need no instructions.
     """
     if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
         return ""

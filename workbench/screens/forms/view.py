@@ -78,7 +78,7 @@ class FormView(Quiet):
         self.summary = ipywidgets.HTML().add_class("wb-summary")
         self.error = ipywidgets.HTML().add_class("wb-error")
         self.typed: Any = None
-        """Input in which a person confirms a call in production; made when required."""
+        """Input in which a person confirms a call in production; None until it is required."""
         self.ticks: dict[str, Any] = {}
         """Checkboxes of the exceptions that were offered."""
         self.arming = self._arming_box() if api.environment == "production" and operation.effect else None

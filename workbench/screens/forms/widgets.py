@@ -29,7 +29,7 @@ _LINES = {
 
 
 Later = Callable[[float, Callable[[], None]], Any]
-"""Schedules a call after some seconds; the returned handle has `cancel()`."""
+"""Function that schedules a call after some seconds, and returns a handle with `cancel()`."""
 
 
 def after(seconds: float, act: Callable[[], None]) -> Any:

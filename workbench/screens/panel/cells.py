@@ -29,7 +29,7 @@ Message = dict[str, Any]
 
 @attrs.frozen
 class Column:
-    """A column: its name, the type of its values, and the kind of record to which an id links."""
+    """A column: its name, the kind of its values, and the list to which its ids link."""
 
     name: str
     kind: str = "text"  # otherwise "id", "address", "money" (cents), "number", "time", "wall" (a time) or "status"
@@ -160,11 +160,13 @@ def rows_of(
     newest: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Return rows.
+    """Return entries as rows, with times in milliseconds.
 
     Args:
         columns: The columns, as for `columns_of`.
+        notes: Sentences to show with the rows.
         newest: Whether the last rows are shown first.
+        names: Labels of linked records by id.
     """
     found, called = list(entries), names or {}
 

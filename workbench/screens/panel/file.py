@@ -78,9 +78,10 @@ def to_file(
 def save(
     page: str, path: str | Path, rows: int, columns: int = 0, *, overwrite: bool = False, revealed: Iterable[str] = ()
 ) -> "Saved":
-    """Write a page.
+    """Write an HTML page to a file.
 
     Args:
+        page: The HTML text.
         rows: Number of rows in the page.
         columns: Number of columns, if the page has one table.
         revealed: Private columns that the page shows. Only the owner can then read the file.

@@ -535,7 +535,7 @@ class Panel(Displayed):
                 context_of(self._api).note("undone", f"{done}: the sandbox has the state before it again")
             self.update_static()
             stamp = self._stamp()
-        except Exception as error:  # noqa: BLE001 - shown with what was done
+        except Exception as error:  # noqa: BLE001 - the message shows the error after the completed action
             text += f" Refresh the lists: {what_went_wrong(error)}"
         self._tell("changed", stamp=stamp, text=text, undo=last.undoable is not None)
 

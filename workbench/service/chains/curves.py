@@ -111,7 +111,7 @@ def _combined(a: int, b: int, point: _Point) -> _Point | None:
     try:
         base = point_of(*_BASE, curve="secp256k1")
         other = point_of(*point, curve="secp256k1")
-    except ValueError:  # libraries before version 4.4 lack the curve
+    except ValueError:  # pycryptodome before 4.4 lacks the curve
         return in_python(a, b, point)
     total = base * a + other * b
     if total.is_point_at_infinity():
@@ -208,7 +208,7 @@ def ed25519_public_key(secret: bytes) -> bytes:
 
 
 def ed25519_signed(message: bytes, secret: bytes) -> bytes:
-    """Return the signature over a message with a 32-byte Ed25519 seed."""
+    """Return the signature of a message, made with a 32-byte Ed25519 seed."""
     eddsa, _ = _library()
     key = eddsa.import_private_key(secret)
     raw: bytes = eddsa.new(key, "rfc8032").sign(message)

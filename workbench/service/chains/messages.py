@@ -303,7 +303,7 @@ def solana_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the service signs for a Solana contract. The arguments are those for EVM contracts.
+    """Return the 32 bytes that the service signs for a Solana contract. Arguments mean the same as for EVM contracts.
 
     The message is EIP-712 over packed values. Addresses have 32 bytes, and integers are big-endian in the width that
     Solana programs use.

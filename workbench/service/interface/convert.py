@@ -150,7 +150,7 @@ class Converter(cattrs.Converter):
                 if value is None:
                     value = absent
                     if strict and wire in raw:
-                        # null is reported. assumed: null_members
+                        # a null member is a problem. assumed: null_members
                         problems.append(Problem(wire, "type", "must not be null"))
                     if missed:
                         marks.append(Problem(wire, "required", "is missing"))

@@ -175,7 +175,7 @@ TransactionKind = Literal[
     "transaction.requested", "transaction.created", "transaction.updated", "transaction.completed"
 ]
 CardKind = Literal["card.updated"]
-"""Kinds of events by the class of their body."""
+"""Names of event kinds, with one type for each class of body."""
 KindPattern = Literal["*", "user.*", "microDeposit.*", "transaction.*", "card.*", "*.updated"]
 """Patterns of event kinds. `*` also matches undocumented kinds."""
 
@@ -266,7 +266,7 @@ _OF_SOME = {
 }
 """Members of a transaction event that only some actions have, each with these actions."""
 _ALWAYS = frozenset({"spend.authorizationUpdateAmount", "spend.postedAt"})
-"""Members listed above that every event of their action has."""
+"""Members of `_OF_SOME` that every event of their action has."""
 _USUAL: Mapping[str, Mapping[str, Any]] = {
     "updated": {
         "spend.status": "reversed",

@@ -55,7 +55,7 @@ _STATES: Mapping[type[Any], str] = {
     CompanyApplication: "application",
     Dispute: "dispute",
 }
-"""Records with a state diagram."""
+"""Kind of state diagram, by type of record."""
 _STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"})
 """Keys of mappings whose values are shown as a status."""
 

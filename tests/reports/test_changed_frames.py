@@ -1,0 +1,279 @@
+"""Frames, lists and logs that a person changed: the same cent, a note on what is missing, or one clear error."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import workbench as wb
+from tests.reports.test_history import bought, event
+from workbench.base.errors import UsageError
+
+
+def deliveries() -> list[dict[str, Any]]:
+    """Return a purchase with a refund, a declined one in yen, and one in dinars, whose unit has three decimals."""
+    declined = event("created", "t2", 7_700, 3, currency="jpy", status="declined", declinedReason="card locked")
+    refund = event("completed", "t1", -1_250, 9, authorized=0)
+    return [*bought("t1", 5_000, 0), declined, *bought("t3", 12_345, 4, currency="kwd"), refund]
+
+
+def source(kind: str) -> pd.DataFrame:
+    """Return the frame of events, postings or transactions."""
+    if kind == "events":
+        return wb.to_frame(deliveries())
+    frame: pd.DataFrame = getattr(wb.history(deliveries()), kind)()
+    return frame
+
+
+def totals(history: Any) -> list[Any]:
+    """Return the amounts of the reports that read different columns."""
+    spend, rates, stages = history.spend("currency"), history.approvals(freq=None), history.funnel()
+    columns = ["stage", "currency", "transactions", "amount_cents"]
+    return [*spend.values.tolist(), *rates.values.tolist(), *stages[columns].values.tolist()]
+
+
+Change = Callable[[pd.DataFrame], pd.DataFrame]
+DOLLARS: Change = lambda frame: frame.assign(posted_cents=frame["posted_cents"] / 100)  # noqa: E731
+REFUSED: dict[str, tuple[str, Change, str]] = {
+    "dollars in postings": ("postings", DOLLARS, "posted_cents must be a whole number of minor units"),
+    "dollars in transactions": ("transactions", DOLLARS, "posted_cents must be a whole number of minor units"),
+    "dollars as text": (
+        "postings",
+        lambda frame: frame.assign(posted_cents=[*["0"] * (len(frame) - 1), "12.5"]),
+        "posted_cents must be a whole number of minor units",
+    ),
+    "dollars in events": (
+        "events",
+        lambda frame: frame.assign(**{"body.spend.amount": [Decimal("12.5")] * len(frame)}),
+        r"body\.spend\.amount must be a whole number of minor units",
+    ),
+    "negative refunds in postings": (
+        "postings",
+        lambda frame: frame.assign(refunded_cents=-frame["refunded_cents"]),
+        "refunded_cents must be at least 0 in each row",
+    ),
+    "negative refunds in transactions": (
+        "transactions",
+        lambda frame: frame.assign(refunded_cents=-frame["refunded_cents"]),
+        "refunded_cents must be at least 0 in each row",
+    ),
+    "another net": (
+        "postings",
+        lambda frame: frame.assign(net_cents=2 * frame["net_cents"]),
+        "net_cents must be posted_cents minus refunded_cents",
+    ),
+    "translated postings": (
+        "postings",
+        lambda frame: frame.assign(posting=frame["posting"].astype(str).replace("refund", "Erstattung")),
+        "posting must be one of request, decline",
+    ),
+    "translated status": (
+        "transactions",
+        lambda frame: frame.assign(status=frame["status"].astype(str).replace("declined", "abgelehnt")),
+        "status must be one of requested, authorized",
+    ),
+    "a column twice in postings": (
+        "postings",
+        lambda frame: pd.concat([frame, frame[["net_cents"]]], axis=1),
+        "two columns are named net_cents",
+    ),
+    "a column twice in events": (
+        "events",
+        lambda frame: pd.concat([frame, frame[["id"]]], axis=1),
+        "two columns are named id",
+    ),
+    "times as dates of a country": (
+        "postings",
+        lambda frame: frame.assign(at=frame["at"].dt.strftime("%d.%m.%Y")),
+        "at must be empty or a time such as",
+    ),
+    "times as numbers": (
+        "events",
+        lambda frame: frame.assign(at=frame["at"].astype("int64")),
+        "at must be empty or a time such as",
+    ),
+    "a transaction in two currencies": (
+        "transactions",
+        lambda frame: pd.concat([frame, frame.assign(currency="eur")]),
+        "differ and have the same updated_at",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_change_that_makes_amounts_uncertain_is_refused(case: str) -> None:
+    """The error names the caller's column, and no report has a wrong number."""
+    kind, change, problem = REFUSED[case]
+    with pytest.raises(UsageError, match=problem):
+        wb.history(change(source(kind)))
+
+
+SAME: dict[str, tuple[str, Change]] = {
+    "postings in capitals": ("postings", lambda f: f.assign(posting=f["posting"].astype(str).str.upper() + " ")),
+    "status in capitals": ("transactions", lambda f: f.assign(status=f["status"].astype(str).str.upper())),
+    "no status": ("transactions", lambda f: f.drop(columns="status")),
+    "no net": ("postings", lambda f: f.drop(columns="net_cents")),
+    "status of events in capitals": (
+        "events",
+        lambda f: f.assign(**{"body.spend.status": f["body.spend.status"].astype(str).str.upper()}),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_a_change_of_notation_changes_no_number(case: str) -> None:
+    """A declined transaction stays declined, and a net amount is posted less refunded."""
+    kind, change = SAME[case]
+
+    assert totals(wb.history(change(source(kind)))) == totals(wb.history(deliveries()))
+
+
+def test_records_of_a_frame_in_a_list_are_its_rows() -> None:
+    """`to_dict("records")` of postings and transactions, as a file of JSON holds them."""
+    for kind in ("postings", "transactions"):
+        assert totals(wb.history(source(kind).to_dict("records"))) == totals(wb.history(deliveries()))
+
+
+@pytest.mark.parametrize("kind, key", [("postings", "event_id"), ("events", "id")])
+def test_equal_rows_without_an_id_are_stated(kind: str, key: str) -> None:
+    """They may be two purchases or one row twice: both count, and a note has the amount."""
+    frame = source(kind).assign(**{key: None})
+    once, twice = (wb.history(rows).spend("currency").attrs["notes"] for rows in (frame, pd.concat([frame, frame])))
+
+    assert not any("Equal rows" in note for note in once)
+    assert sum("Equal rows without an event id: " in note for note in twice) == 3
+
+
+NOTES: dict[str, tuple[list[Any], str]] = {
+    "an unknown envelope": (
+        [{"time": row["at"], "message": row["event"]} for row in deliveries()],
+        "Left out, object without resource and action: 6.",
+    ),
+    "another object": ([*deliveries(), {"level": "info"}], "Left out, object without resource and action: 1."),
+    "an unknown kind": (
+        [*deliveries(), {"event": deliveries()[0]["event"] | {"id": "new", "action": "captured"}}],
+        "Left out, event of an unknown kind: 1.",
+    ),
+    "nothing": ([], "The source has no card transactions."),
+    "no currency": (
+        bought("t1", 5_000, 0, currency=None),
+        "The source states no currency: the unit of its amounts is unknown.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOTES)
+@pytest.mark.parametrize("kind", ["list", "log"])
+def test_nothing_is_skipped_without_a_note(case: str, kind: str, tmp_path: Path) -> None:
+    """An object that is not an event, in a list or as a line of a log, is counted in every report."""
+    rows, note = NOTES[case]
+    log = tmp_path / "log.ndjson"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    history = wb.history(rows if kind == "list" else log)
+
+    for report in (history.spend(), history.approvals(), history.postings(), history.roll_forward()):
+        assert note in report.attrs["notes"]
+
+
+def test_an_unfinished_last_line_is_counted(tmp_path: Path) -> None:
+    """A copy that was cut looks like a log that is being written: its last event is missing, which a note says."""
+    log = tmp_path / "log.ndjson"
+    log.write_text("".join(json.dumps(row) + "\n" for row in deliveries())[:-80])
+    read = wb.events.read_log(log)
+    spend = wb.history(read).spend("currency")
+
+    assert "Left out, unfinished last line: 1." in spend.attrs["notes"]
+    assert [(reject.line, reject.problem) for reject in read.rejects] == [(6, "unfinished last line")]
+
+
+LEDGERS: dict[str, tuple[Change, str]] = {
+    "a column twice": (lambda f: pd.concat([f, f[["net_cents"]]], axis=1), "two columns are named net_cents"),
+    "times as numbers": (lambda f: f.assign(at=f["at"].astype("int64")), "at must be a time or empty in each row"),
+    "a row without a currency": (
+        lambda f: f.assign(currency=[None, *f["currency"].iloc[1:]]),
+        "the ledger has rows without a currency",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEDGERS)
+def test_a_ledger_with_uncertain_rows_is_refused(case: str) -> None:
+    """No row is late, and no rest is left, because a column was read as something else."""
+    change, problem = LEDGERS[case]
+    with pytest.raises(UsageError, match=problem):
+        wb.history(deliveries()).reconcile(change(source("postings")))
+
+
+def test_two_rows_for_one_posting_match_in_a_period() -> None:
+    """A ledger of March splits a refund into two equal rows; its purchase was in February."""
+    rows = [*bought("t1", 5_000, 0, currency="kwd"), event("completed", "t1", -1_251, 60, authorized=0, currency="kwd")]
+    march = wb.history(rows).filter("2026-03")
+    refund = march.postings()
+    halves = pd.concat([refund.assign(net_cents=-625), refund.assign(net_cents=-626)])[
+        ["transaction_id", "net_cents", "currency", "at"]
+    ]
+    breaks = march.reconcile(halves)
+
+    assert len(refund) == 1
+    assert len(breaks) == 0
+    assert breaks.attrs["unexplained"] == {"kwd": 0}
+
+
+def test_days_of_a_calendar_are_times_of_a_ledger() -> None:
+    """Periods, dates and texts of days give the breaks that their times give."""
+    history, ledger = wb.history(deliveries()), source("postings")
+    naive = ledger["at"].dt.tz_localize(None)
+
+    for days in (naive.dt.to_period("D"), naive.dt.date, naive.dt.strftime("%Y-%m-%d")):
+        assert history.reconcile(ledger.assign(at=days)).empty
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda at: int(at.timestamp()), lambda at: int(at.timestamp() * 1_000), lambda at: at.timestamp(),
+        lambda at: at.replace(tzinfo=None), lambda at: at.isoformat(),
+    ],
+    ids=["seconds", "milliseconds", "fraction", "without a zone", "text"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["list", "log"])
+def test_the_time_of_a_delivery_in_any_notation(kind: str, write: Callable[[Any], Any], tmp_path: Path) -> None:
+    """A number is seconds or milliseconds since 1970, and a time without a zone is in UTC."""
+    expected = wb.history(deliveries()).spend(freq="month")
+    rows = [{"at": write(datetime.fromisoformat(row["at"])), "event": row["event"]} for row in deliveries()]
+    log = tmp_path / "log.ndjson"
+    log.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
+    months = wb.history(rows if kind == "list" else log).spend(freq="month")
+
+    pd.testing.assert_frame_equal(months, expected)
+
+
+def test_the_distance_of_another_clock_has_a_unit_that_fits() -> None:
+    """Deliveries that state only a day are half a day away, not zero days."""
+    rows = [{"at": row["at"][:10], "event": row["event"]} for row in deliveries()]
+    notes = wb.history(rows).spend().attrs["notes"]
+
+    assert any(re.search(r"another clock than the events \([0-9]+ hours apart\)", note) for note in notes)
+
+
+@pytest.mark.parametrize(
+    "start, kind",
+    [
+        (b"PK\x03\x04", "a ZIP archive or a spreadsheet"),
+        (b"BZh9", "packed with bzip2"),
+        (b"%PDF-1.7", "a PDF document"),
+    ],
+    ids=["zip", "bzip2", "pdf"],
+)
+def test_a_file_that_is_not_a_log_is_one_error(start: bytes, kind: str, tmp_path: Path) -> None:
+    """A spreadsheet of another format is named, instead of twenty of its lines."""
+    (tmp_path / "book.ods").write_bytes(start + b"\n\xff\xfe\n" * 30)
+
+    with pytest.raises(UsageError, match=rf"book\.ods is {kind}, not a log$"):
+        wb.history(tmp_path / "book.ods")

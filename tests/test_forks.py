@@ -1,0 +1,76 @@
+"""A process that is forked while other threads of its parent hold locks."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from workbench.base.keys import Key
+from workbench.base.system.interrupts import uninterrupted
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+]
+FAILED = 99
+
+
+def in_child(work: Callable[[], int]) -> int:
+    """Return the result of a function in a forked process, or the negative number of the signal that ended it."""
+    process = os.fork()
+    if not process:
+        status = FAILED
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(20)
+            status = work()
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def test_a_key_that_another_thread_fetches_at_the_fork() -> None:
+    """The forked process fetches the key itself."""
+    asked, release, begun = [], threading.Event(), threading.Event()
+
+    def vault() -> str:
+        asked.append(1)
+        if len(asked) == 2:
+            begun.set()
+            release.wait(20)
+        return f"key-{len(asked)}"
+
+    key = Key.of(vault)
+    thread = threading.Thread(target=key.renew, args=(0,))
+    thread.start()
+    assert begun.wait(20)
+    status = in_child(lambda: 7 if key.renew(0) and key.header() == b"key-3" else 0)
+    release.set()
+    thread.join(20)
+
+    assert status == 7
+
+
+def test_signals_while_the_main_thread_defers_them_at_the_fork() -> None:
+    """A process that another thread forks does not defer signals for the main thread, which it does not have."""
+    statuses: list[int] = []
+
+    def terminate() -> int:
+        signal.raise_signal(signal.SIGTERM)
+        return 0
+
+    def fork() -> None:
+        statuses.append(in_child(terminate))
+
+    before = signal.signal(signal.SIGTERM, lambda number, frame: os._exit(7))
+    try:
+        with uninterrupted:
+            thread = threading.Thread(target=fork)
+            thread.start()
+            thread.join(30)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert statuses == [7]
