@@ -66,7 +66,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self._callbacks:
             return False
         number = self._choose(len(self._callbacks)) if len(self._callbacks) > 1 else 0
-        self.run(self._callbacks.pop(number)._run)
+        self._current = self._callbacks.pop(number)  # kept, so that a killed task is closed in `dispose`
+        self.run(self._current._run)
         return True
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -96,6 +97,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def dispose(self) -> None:
         """Drop all pending work. The `finally` blocks of the application's coroutines must have no effect by then."""
         self.set_exception_handler(lambda *_: None)
+        self._running = False  # a process may end within its own callback
         for task in asyncio.all_tasks(self):
             if (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # errors of a dead process are ignored
