@@ -39,14 +39,13 @@ def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
 
     given = {name: value for name, value in _marked(request).items() if name != "universes"}
     flips = request.config.pluginmanager.get_plugin("workbench-flips")
-    if flips is None:
-        with session(**given) as api:
+    with session(**given) as api:
+        if flips is None:
             yield api
-        return
-    from workbench.testing.flips import touch, with_flip
+            return
+        from workbench.testing.flips import touch
 
-    with session(**{**given, "behavior": with_flip(given.get("behavior", "documented"), flips.flip)}) as api:
-        settings = touch(api.sandbox)
+        settings = touch(api.sandbox, flips.flip)
         yield api
         if not flips.flip:
             flips.touched[request.node.nodeid] = dict(settings.touched)

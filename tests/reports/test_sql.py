@@ -10,9 +10,11 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -172,18 +174,15 @@ def _here(question: dict[str, Any], tables: list[Any], _: float) -> tuple[str, l
 def _run_all(folder: str, seed: int, count: int) -> None:
     """Run the queries, in a process of their own; print what was answered."""
     os.chdir(folder)
-    processes = queries._run
     queries._MAX_SECONDS, queries._MAX_RESULT = 3.0, 2**26
     Path("canary.csv").write_text("canary\n31337\n")
     spent = wb.to_frame([{"a": 1}])
     before = sorted(Path().iterdir())
     answered = []
     for query in [*HOSTILE, *_hostile(seed, count)]:
-        queries._run = _here if query in REFUSED and count < len(REFUSED) else processes
-        try:
+        is_quick = query in REFUSED and count < len(REFUSED)
+        with patch.object(queries, "_run", _here) if is_quick else nullcontext(), suppress(UsageError):
             answered.append((query[:200], str(wb.sql(query, spent=spent).to_dict())[:200]))
-        except UsageError:
-            continue
     leaked = [pair for pair in answered if "31337" in pair[1] or "root:" in pair[1]]
     print(
         json.dumps(

@@ -159,13 +159,11 @@ class Deliveries(Life):
         if process.dead:
             self.add_line("delivery", f"{delivery.text}{attempt}: the application is down")
             return
-        label, receive = f"delivery of {delivery.name}{attempt}", process.application.receive
-        is_async = inspect.iscoroutinefunction(receive)
 
         async def received() -> None:
             try:
-                status = receive(HeaderDict(delivery.headers), delivery.body)
-                status = await status if is_async else status
+                status = process.application.receive(HeaderDict(delivery.headers), delivery.body)
+                status = await status if inspect.isawaitable(status) else status
             except NotSimulated:
                 raise
             except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
@@ -173,10 +171,7 @@ class Deliveries(Life):
             self._answered(process, delivery, status, attempt)
 
         self.add_line("delivery", f"{delivery.text}{attempt}")
-        if is_async:
-            process.loop.start(received(), label)
-        else:  # the coroutine awaits nothing, so it runs to its end
-            self._guard(process, label, lambda: [*received().__await__()])
+        process.loop.start(received(), f"delivery of {delivery.name}{attempt}")
 
     def _answered(self, process: Process, delivery: Delivery, status: object, attempt: str) -> None:
         process.check()

@@ -14,7 +14,6 @@ import pytest
 
 from workbench.base.schema.walk import leaves, record_of
 from workbench.base.system.private import run_test_again
-from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.sandbox.internals import internals
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.events import EVENT_KINDS
@@ -37,10 +36,10 @@ def optional_members() -> tuple[str, ...]:
     return tuple(sorted({member.wire for member in members} - required))
 
 
-def touch(sandbox: Any) -> Settings:
-    """Make a sandbox record which of its settings are read, and return the recorder."""
+def touch(sandbox: Any, flip: Mapping[str, Any]) -> Settings:
+    """Change settings of a sandbox, make it record which of its settings are read, and return the recorder."""
     environment = internals(sandbox).engine.environment
-    environment.settings = settings = Settings(environment.settings)
+    environment.settings = settings = Settings({**environment.settings, **flip})
     return settings
 
 
@@ -53,14 +52,6 @@ def flipped(name: str, value: object) -> Any:
     if name == "null_values":
         return () if value else optional_members()
     return next((other for other in alternatives(name, value) if other is not None), ...)
-
-
-def with_flip(behavior: Behavior | None, flip: Mapping[str, Any]) -> Behavior | None:
-    """Return a behavior with one setting changed."""
-    if not flip:
-        return behavior
-    name, settings = read_behavior(behavior)
-    return {**({} if name is None else {"behavior": name}), **settings, **flip}
 
 
 @attrs.frozen(kw_only=True)

@@ -78,8 +78,11 @@ class Learned(Shown):
 
     def sheet(self) -> Grid:
         """Return a sheet of the findings."""
-        seen = [row for row in self.findings if row.status != "not seen"]
-        rows = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
+        rows = [
+            (row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place)
+            for row in self.findings
+            if row.status != "not seen"
+        ]
         statuses = [finding.status for finding in self.findings]
         title = ", ".join(f"{statuses.count(status)} {status}" for status in _ORDER)
         columns = ("status", "what", "seen", "observed", "assumed", "place")

@@ -44,7 +44,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.set_exception_handler(lambda _, context: on_error(context))
         self._now, self._choose, self._before = now, choose, before
-        self._callbacks: list[Any] = []  # handles; a type checker does not know their context
+        self._callbacks: list[asyncio.Handle] = []
         self._timers: list[asyncio.TimerHandle] = []
         self.refusal: NotSimulated | None = None
 
@@ -66,7 +66,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self._callbacks:
             return False
         number = self._choose(len(self._callbacks)) if len(self._callbacks) > 1 else 0
-        self._callbacks[number]._context.run(self._before)
         self.run(self._callbacks.pop(number)._run)
         return True
 
@@ -109,13 +108,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now()
 
     def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
-        self._callbacks.append(asyncio.Handle(callback, args, self, context))
+        self._callbacks.append(asyncio.Handle(self._call, (callback, *args), self, context))
         return self._callbacks[-1]
 
     def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer = asyncio.TimerHandle(when, self._call, (callback, *args), self, context)
         heapq.heappush(self._timers, timer)
         return timer
+
+    def _call(self, callback: Callable[..., object], *args: object) -> None:
+        self._before()
+        callback(*args)
 
     def is_running(self) -> bool:
         return self._running

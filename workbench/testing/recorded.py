@@ -262,8 +262,9 @@ def _item(raw: Members, place: str, names: Texts, reading: Reading) -> Item | No
         return item_of(_har_members(raw, place, reading), place, reading)
     if "journaled" in raw:
         return item_of(_journaled(raw), place, reading)
-    values = {meaning: _member(raw, name, raw.get(meaning)) for meaning, name in names.items()}
-    members = {meaning: value for meaning, value in values.items() if value is not None}
+    members = {
+        meaning: value for meaning, name in names.items() if (value := _member(raw, name, raw.get(meaning))) is not None
+    }
     if match := _REQUEST.match(str(members.get("request"))):
         members["method"], members["url"] = match.groups()
     if {"resource", "action", "body"} <= raw.keys():

@@ -14,7 +14,7 @@ import attrs
 from workbench.base.errors import ApiError
 from workbench.base.schema import strict_json
 from workbench.base.system.messages import Response
-from workbench.sandbox.context import NEVER, RequestContext, Seeds
+from workbench.sandbox.context import NEVER, Seeds
 from workbench.sandbox.delivery import wire_event
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.store import Store
@@ -185,8 +185,7 @@ def outside(tenant: str, handler: Callable[..., object], **members: object) -> C
     """Return a change that the service made without a call. A refusal rolls the handler's changes back."""
 
     def change(twin: Twin) -> None:
-        context = RequestContext(twin.environment, "outside")
-        context.tenant = twin.store.get("tenant", tenant) or TENANT
+        context = twin.engine.context("outside", {"tenant": tenant})
         twin.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
         with suppress(ApiError), twin.store:
             handler(context, SimpleNamespace(**members))

@@ -18,7 +18,7 @@ from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.deliveries import MADE_UP, Deliveries, Event
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
-from workbench.testing.process import Action, Process, ProcessKilled
+from workbench.testing.process import Action, Process
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
@@ -141,10 +141,7 @@ class Universe(Deliveries):
         """Run one ready callback of the application, or the next planned action."""
         process = self._process
         if not process.dead:
-            try:
-                stepped = process.loop.step()
-            except ProcessKilled:
-                stepped = True
+            stepped = process.loop.step()
             self._bury(process)
             if stepped:
                 return
