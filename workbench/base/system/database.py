@@ -231,7 +231,7 @@ class Database:
         return [number for (number,) in self.run(query)]
 
     def _check_schema(self, schema: str) -> None:
-        """Reject unknown tables, views or triggers, which could run on a write."""
+        """Reject a file that lacks a table or index of the schema, or has views or triggers, which could run."""
         if problem := _schema_problem(_objects(self.connection), schema):
             raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
 
