@@ -99,7 +99,8 @@ def no_answer(host: str, error: Exception) -> Exception:
             f"The certificate of {host} is not trusted: use the link of your sheet, including the part after #."
         )
     return NotSent(
-        f"No answer from {host}: no class is served there, the host name is unknown, or a firewall blocks the connection."
+        f"No answer from {host}: no class is served there, the host name is unknown, or a firewall blocks the "
+        "connection."
     )
 
 
