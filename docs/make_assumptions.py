@@ -38,7 +38,7 @@ def setting(row: Behavior) -> str:
     presets = value(row.documented)
     if row.documented != row.observed:
         presets += f" (observed: {value(row.observed)})"
-    named = {ANY: "any other value", STATUS: "another error status"}
+    named = {ANY: "any other value", STATUS: "an error status"}
     others = [named.get(str(other)) or value(other) for other in row.others if not isinstance(other, bool)]
     return f" Default {presets}{'; also ' if others else ''}{' or '.join(others)}."
 
@@ -57,7 +57,7 @@ def page() -> str:
     settable = [row for row in BEHAVIORS.values() if row.documented is not ...]
     fixed = [row for row in BEHAVIORS.values() if row.documented is ...]
     parts = [INTRODUCTION, "## How well an assumption is known\n"]
-    parts += table(("Known", "Meaning", "Assumptions"), counted())
+    parts += table(("Confidence", "Meaning", "Assumptions"), counted())
     parts += ["\n## Settings\n" + SETTINGS, *listed(settable)]
     parts += ["\n## The same in both presets\n\nThese cannot be changed.\n", *listed(fixed)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"

@@ -4,11 +4,14 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from workbench.base.keys import Key
 from workbench.base.system.interrupts import uninterrupted
+from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
@@ -74,3 +77,40 @@ def test_signals_while_the_main_thread_defers_them_at_the_fork() -> None:
         signal.signal(signal.SIGTERM, before)
 
     assert statuses == [7]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["memory", "file"])
+def test_a_sandbox_that_another_thread_changes_at_the_fork(tmp_path: Path, stored: bool) -> None:
+    """The forked process goes on without the changes of a transaction that had not ended, and can make its own."""
+    release, begun = threading.Event(), threading.Event()
+    with Sandbox(path=tmp_path / "sandbox.db" if stored else None) as sandbox:
+        store = internals(sandbox).engine.store
+        with store:
+            store.put("meta", "probe", 1)
+
+        def change() -> None:
+            with store, store:
+                store.put("meta", "probe", 2)
+                begun.set()
+                release.wait(20)
+
+        def change_here() -> int:
+            if stored:
+                return 7 if store.get("meta", "probe") == 1 and not store.enter(wait=False) else 0
+            with store:
+                store.put("meta", "other", store.get("meta", "probe"))
+            return 7 if (store.get("meta", "other"), store.changes) == (1, changes + 1) else 0
+
+        changes = store.changes
+        thread = threading.Thread(target=change)
+        thread.start()
+        assert begun.wait(20)
+        status = in_child(change_here)
+        release.set()
+        thread.join(20)
+        after = in_child(lambda: store.next("probe") if store.enter(wait=True) else 0)
+
+        assert status == 7
+        assert after == 1
+        with store:
+            assert store.get("meta", "probe") == 2

@@ -173,7 +173,7 @@ def python_texts(source: str) -> list[Text]:
             shown.add(id(node.value))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:
             texts.append(Text(node.lineno, node.value))
-    texts += [  # comments; in a string, the text after the sign counts as well
+    texts += [  # comments, and the text after a `#` in a string
         Text(number, line[line.index("#") :]) for number, line in enumerate(source.splitlines(), 1) if "#" in line
     ]
     return [text for text in texts if re.search(r"[A-Za-z]\W*\s\W*[A-Za-z]", text.text)]

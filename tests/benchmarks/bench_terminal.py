@@ -13,7 +13,7 @@ from tests import environments
 
 RUNS = 9
 HTTPX = '`python -c "import httpx"`'
-LIBRARIES = '`python -c "import cattrs, cyclopts"`'  # the minimum for an operation, attrs included
+LIBRARIES = '`python -c "import cattrs, cyclopts"`'  # the libraries that every operation imports (cattrs imports attrs)
 COMMANDS = (
     "--help", "transactions authorize --help", "contracts list", "contracts list -o json", "contracts list --fresh",
     "sandbox advance 1h", "events list", "journal list", "docs user.updated", "docs skeleton create-user-application",

@@ -62,7 +62,7 @@ _SAME = {
     "country_code",
     "country_of_issue",
     "birth_date",
-    "routing_number",  # not private; a changed last digit would break the check digit
+    "routing_number",  # not private; other digits would not match the check digit
 }
 
 

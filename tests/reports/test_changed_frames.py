@@ -277,3 +277,30 @@ def test_a_file_that_is_not_a_log_is_one_error(start: bytes, kind: str, tmp_path
 
     with pytest.raises(UsageError, match=rf"book\.ods is {kind}, not a log$"):
         wb.history(tmp_path / "book.ods")
+
+
+@pytest.mark.parametrize("kind", ["list", "log", "frame"])
+def test_events_that_contradict_another_of_their_id_are_stated(kind: str, tmp_path: Path) -> None:
+    """The first counts, and each report has the amount of the others; a retry at another time is none of them."""
+    rows = deliveries()
+    retry = {"at": "2026-05-01T00:00:00Z", "event": rows[1]["event"]}
+    other = json.loads(json.dumps(rows[1]))
+    other["event"]["body"]["spend"]["amount"] = 9_999
+    log = tmp_path / "log.ndjson"
+    stated = []
+    for more in ([retry], [retry, other]):
+        log.write_text("".join(json.dumps(row) + "\n" for row in rows + more))
+        given: Any = {"list": rows + more, "log": log, "frame": wb.to_frame(rows + more)}[kind]
+        notes = wb.history(given).spend().attrs["notes"]
+        stated.append([note for note in notes if "the first event of each id counts" in note])
+
+    assert stated == [
+        [],
+        ["Events with the id of another event: 1 (moved 99.99 USD); the first event of each id counts."],
+    ]
+
+
+def test_a_query_with_the_keyword_at_says_how_to_write_the_column() -> None:
+    """`at` is a column of postings and events, and a keyword of the query language."""
+    with pytest.raises(UsageError, match='write the column "at" in quotation marks'):
+        wb.sql("select date_trunc('month', at) as month from p", p=source("postings"))

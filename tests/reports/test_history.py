@@ -297,7 +297,7 @@ def test_what_is_not_a_period_is_refused(period: Any) -> None:
 
 @pytest.mark.slow
 def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Path) -> None:
-    """All of them at once, or as rejects; an unfinished last line of a log that is being written raises no error."""
+    """All of them at once, or as rejects; an unfinished last line of a log that is being written is listed and raises no error."""
     lines = [json.dumps(row) for row in bought("a", 1_000, 0)]
     log = tmp_path / "log.ndjson"
     log.write_text("\n".join([lines[0], "not json", lines[1], "[1]", lines[0][:40]]))
@@ -310,7 +310,7 @@ def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Pat
     read = wb.events.read_log(log, invalid="reject")
     spend = wb.history(read).spend()
 
-    assert [reject.line for reject in read.rejects] == [2, 4]
+    assert [reject.line for reject in read.rejects] == [2, 4, 5]
     assert read.write_rejects(tmp_path / "r.csv").read_text().splitlines()[0] == "file,line,problem"
     assert spend["net_cents"].tolist() == [1_000]
     assert {"reason": "line that is not an event", "currency": None, "rows": 2} in spend.attrs["left_out"]

@@ -23,7 +23,7 @@ def decode(data: bytes) -> str:
         for mark, name in _MARKS.items():
             if data.startswith(mark):
                 raise NotText(f"{name}; save it as UTF-8")
-    if b"\0" in data[:2]:  # UTF-16 without a byte order mark, which begins with an ASCII character
+    if b"\0" in data[:2]:  # UTF-16 text without a byte order mark that begins with an ASCII character
         raise NotText("UTF-16, or not text; save it as UTF-8")
     failure: NotText
     try:

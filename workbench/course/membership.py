@@ -98,7 +98,10 @@ def no_answer(host: str, error: Exception) -> Exception:
         return NotSent(
             f"The certificate of {host} is not trusted: use the link of your sheet, including the part after #."
         )
-    return NotSent(f"No answer from {host}: no class is served there, the name is unknown, or a firewall blocks it.")
+    return NotSent(
+        f"No answer from {host}: no class is served there, the host name is unknown, or a firewall blocks the "
+        "connection."
+    )
 
 
 def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]:

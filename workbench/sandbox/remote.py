@@ -69,8 +69,9 @@ class RemoteSandbox(Controls):
         # for messages, without the path, which may contain an access code
         self._origin = f"{parts.scheme}://{parts.netloc}"
         self._url = f"{self._origin}{path}"
+        self._trusted = trusted(ca_file)
         self._http = httpx.Client(
-            base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
+            base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=self._trusted
         )
         self._full_key = api_key if self._hosted or parts.hostname not in LOOPBACK else None
         self._key = api_key or ""
@@ -125,7 +126,7 @@ class RemoteSandbox(Controls):
 
     def transport(self) -> httpx.HTTPTransport:
         """Return an HTTP transport for further clients, which connect to `base_url`."""
-        return httpx.HTTPTransport(limits=_NONE_KEPT)
+        return httpx.HTTPTransport(limits=_NONE_KEPT, verify=self._trusted)
 
     def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return a control's arguments, with the key of the default tenant added."""

@@ -43,7 +43,7 @@ _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
 
 
 def assumed_rule(problem: Problem) -> str:
-    """Return the id of the assumption that makes a problem of a request an error."""
+    """Return the id of the assumption by which a problem in a request is an error."""
     if problem.rule == "type" and problem.message == "must not be null":
         return "null_members"
     return _ASSUMED_RULES.get(problem.rule, "validation_errors")

@@ -17,13 +17,14 @@ from secrets import token_hex
 from threading import RLock
 from types import TracebackType
 from typing import Any
+from weakref import WeakSet
 
 import orjson
 
 from workbench.base.errors import FileBusy, UnusableFile, advise
 from workbench.base.schema import strict_json
 from workbench.base.system.change_log import ChangeLog
-from workbench.base.system.database import Database
+from workbench.base.system.database import OF_PARENTS, Database
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.messages import ACTOR
 from workbench.base.system.seconds import monotonic
@@ -39,6 +40,7 @@ COUNTERS_APART = ("event", "request", "endpoint", "fault")
 """Counters that survive a reset, so that no number is used twice."""
 _PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _ABSENT = object()
+_STORES: WeakSet["Store"] = WeakSet()
 _RECENT = 8_192  # maximum number of values in the cache
 
 
@@ -77,7 +79,20 @@ class Store:
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
         self._changed: list[bool] = []  # for each open transaction, whether it has changed records of the sandbox
+        _STORES.add(self)
         self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # log id and change log of each watched kind
+
+    def after_fork(self) -> None:
+        """In a forked process, roll back the transaction of a thread that does not exist there."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+            return
+        self._lock, self._changed = RLock(), []
+        self._abandon()
+
+    def _abandon(self) -> None:
+        while self._begun:
+            self._end(keep=False)
 
     def lease(self, work: str) -> bool:
         """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
@@ -256,6 +271,15 @@ class Store:
             return {kind: records for kind in self.kinds() if (records := dict(self.items(kind)))}
 
 
+def _after_fork() -> None:
+    for store in tuple(_STORES):
+        store.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class _Undone(Exception):
     """Internal exception that rolls back the file's transaction. The caller propagates the original error."""
 
@@ -315,6 +339,10 @@ class FileStore(Store):
         except BaseException:
             self._recent = {}
             raise
+
+    def _abandon(self) -> None:
+        self._begun, self._recent = [], {}
+        OF_PARENTS.append(getattr(self, "_transaction", None))  # its end would end a transaction of this process
 
     # values
 

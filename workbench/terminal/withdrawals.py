@@ -54,7 +54,7 @@ def plan(
     *,
     contract: Annotated[Uuid, Parameter(help="Id of the contract.")],
     token: Annotated[Address, Parameter(help="Address of the token.")],
-    admin: Annotated[Address, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
+    admin: Annotated[Address, Parameter(help="Address of the contract admin who makes the withdrawal.")],
     to: Annotated[Address, Parameter(help="Address of the recipient.")],
     amount: Annotated[Usd | None, Parameter(help="Amount in dollars and cents, such as 25.00.")] = None,
     native_units: Annotated[Units | None, Parameter(help="Amount in native units, such as 25000000.")] = None,

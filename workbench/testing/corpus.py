@@ -135,7 +135,7 @@ class Corpus:
             files[self.folder / _ABOUT] = _HEAD.encode()
 
         key = self.folder / _KEY
-        if not key.exists():  # without the key, nobody could resolve the ids of traffic that is written first
+        if not key.exists():  # the key is written before the traffic, whose ids nobody could resolve without it
             self.folder.mkdir(parents=True, exist_ok=True)
             ignored = {self.folder / ".gitignore": f"{_KEY}\n".encode()}
             write_files({**ignored, key: orjson.dumps(private)}, private={key})

@@ -42,7 +42,7 @@ _GONE_SECONDS = 5.0
 _READ_SECONDS = 10.0
 MAX_BOOKS = 50_000_000  # maximum bytes of the books
 Command = str | Sequence[str] | Callable[[], object]
-_TOGETHER = 0.5  # in seconds of the universe; deliveries this close are sent in parallel
+_TOGETHER = 0.5  # in simulated seconds; deliveries due within this time are sent in parallel
 # seconds from the first delivery to the kill; the first entry stands for no kill
 _KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)
 _CALLS = {
@@ -267,7 +267,7 @@ class HttpUniverse(Universe):
         self._batch.append(delivery)
 
     def _send(self) -> None:
-        """Send a batch in parallel. If a decision says so, kill the process meanwhile."""
+        """Send a batch of deliveries in parallel. If a crash is drawn for the batch, kill the process meanwhile."""
         batch, self._batch = self._batch, []
         self._http.tell_time(self.wall)
         if self._http.clock is None:

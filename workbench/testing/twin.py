@@ -34,7 +34,7 @@ Run = Callable[["Twin"], Any]
 class _Seeds(Seeds):
     """Seeds that give new records the recorded ids."""
 
-    wanted: dict[str, str] = attrs.field(factory=dict, eq=False)  # seeds are hashable
+    wanted: dict[str, str] = attrs.field(factory=dict, eq=False)  # not compared, because a dict has no hash
 
     def uuid(self, label: str) -> str:
         """Return the recorded id of a kind for its first record, and seeded ids afterwards."""

@@ -94,7 +94,9 @@ def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object)
     problem, unclear, table = _run(question, [_arrow(given) for given in named_tables.values()], began + _MAX_SECONDS)
     if table is None:
         listed = ", ".join(tables) or "none"
-        raise UsageError(f"the query cannot be run: {visible(problem, 500)} (tables: {listed})")
+        is_keyword = "Parser Error" in problem and re.search(r"(?<![\w.\"])at(?![\w\"])", query, re.IGNORECASE)
+        hint = '; write the column "at" in quotation marks, because at is a keyword' if is_keyword else ""
+        raise UsageError(f"the query cannot be run: {visible(problem, 500)}{hint} (tables: {listed})")
     frame = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
     unclear = [name for name in unclear if name in frame]
     return mark_report(frame, "sql", [*_completeness(named_tables)], unit_unknown=unclear)

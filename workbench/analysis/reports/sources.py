@@ -464,11 +464,26 @@ def _of_events(
         events,
         now or until or _last(events),
         (*notes, *clocks, *_unit(events)),
-        (_equal(events, "id", EVENTS),),
+        (_equal(events, "id", EVENTS), _contradicting(odd)),
         +counts,
         complete,
         odd,
     )
+
+
+_OTHER_CONTENT = "duplicate id, other content"
+
+
+def _contradicting(odd: pd.DataFrame) -> Left:
+    """Return the events that contradict an earlier event of their id."""
+    rows = odd[odd["anomaly"] == _OTHER_CONTENT] if len(odd) else odd
+    rows = pd.DataFrame(
+        {
+            "currency": rows.get("currency", pd.Series(dtype=TEXT)).str.lower(),
+            "moved_cents": rows.get("amount_cents", pd.Series(dtype="Int64")).abs(),
+        }
+    )
+    return Left("", rows, "Events with the id of another event: {count:,}{amounts}; the first event of each id counts.")
 
 
 def _odd(frame: pd.DataFrame) -> pd.DataFrame:
@@ -478,9 +493,9 @@ def _odd(frame: pd.DataFrame) -> pd.DataFrame:
     given = frame.reindex(columns=["kind", *names])
     given = given[mask(given["kind"].astype(TEXT).str.startswith("transaction."))]
     is_known = mask(given["kind"].isin(_KINDS))
-    doubled = given.drop_duplicates()
+    doubled = given.drop_duplicates([name for name in given if name != "at"])  # a retry has another time
     listed = {
-        "duplicate id, other content": doubled[mask(doubled["id"].duplicated())],
+        _OTHER_CONTENT: doubled[mask(doubled["id"].duplicated())],
         "unknown kind": given[~is_known],
     }
     parts = [rows[[*names]].rename(columns=names).assign(anomaly=name) for name, rows in listed.items() if len(rows)]

@@ -122,8 +122,8 @@ class PageCursor:
             at = len(self.kept) - 1
             full_before = len(before) >= limit
             overlap = before_at + len(before) - offset if full_before else 0
-            # If two offsets return the same page, the service may ignore the offset. After a short page, hidden rows
-            # may be the cause instead, but then the rows cannot occur again one full limit later.
+            # The same page at two offsets suggests that the service ignores the offset. If the page is short, hidden
+            # rows may be the cause instead; then a third request, one full limit later, returns other rows.
             same = bool(before) and list(page) == list(before)
             if same and not full_before:
                 same = before_at + limit <= reach and list((yield from request(before_at + limit))) == list(page)

@@ -78,7 +78,7 @@ class FrameLayout:
     answers: tuple[tuple[str, str], ...]  # attribute and wire path of each nested record with possible unknown members
     rows_of: str | None  # attribute of the list that expands into rows
     has_extra: bool
-    seals_extra: bool  # whether `reveal` cannot show `extra` either
+    seals_extra: bool  # whether `reveal` cannot show `extra`
 
     def shown(self, reveal: Collection[str]) -> frozenset[str]:
         """Return the private columns that `reveal` names, either by path or by the last part of the path.

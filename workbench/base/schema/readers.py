@@ -127,7 +127,7 @@ class Unreadable(WorkbenchError, ValueError):
         super().__init__("; ".join(map(str, problems)))
 
     def inside(self, place: str) -> Iterator[Problem]:
-        """Yield the problems with the path of their parent, a member or `[index]`, before their own."""
+        """Yield the problems, each path prefixed with the path of the parent: a member name or `[index]`."""
         for problem in self.problems:
             dot = "." if place and problem.path and not problem.path.startswith("[") else ""
             yield Problem(f"{place}{dot}{problem.path}", problem.rule, problem.message)

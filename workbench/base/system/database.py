@@ -65,10 +65,10 @@ class _Connection(sqlite3.Connection):
             with suppress(sqlite3.Error):
                 self.close()
         elif self._process:
-            _OF_PARENTS.append(self)
+            OF_PARENTS.append(self)
 
 
-_OF_PARENTS: list[object] = []
+OF_PARENTS: list[object] = []
 """Connections and locks of the process that forked this one."""
 
 
@@ -155,7 +155,7 @@ class Database:
             return
         with INHERITING:
             if self._pid != os.getpid():
-                _OF_PARENTS.append((self.connection, self._leases))
+                OF_PARENTS.append((self.connection, self._leases))
                 self._connect()
                 self._watch()
                 self._pid = os.getpid()
@@ -231,7 +231,7 @@ class Database:
         return [number for (number,) in self.run(query)]
 
     def _check_schema(self, schema: str) -> None:
-        """Reject unknown tables, views or triggers, which could run on a write."""
+        """Reject a file that lacks a table or index of the schema, or has views or triggers, which could run."""
         if problem := _schema_problem(_objects(self.connection), schema):
             raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
 

@@ -74,7 +74,7 @@ class Handler:
     retry_after: Sequence[float]
     turn: OneAtATime
     loop: Any  # an asyncio.Runner
-    looked_until: int = 0  # number of the event up to which all events were handled
+    looked_until: int = 0  # number of the last event that this handler has looked at
 
     def beside_loop(self, run: Callable[[], T]) -> T:
         """Call a function that needs the handler's event loop, in a separate thread if this thread runs a loop."""

@@ -1,7 +1,7 @@
 """Sandboxes of one learner: one for each notebook and drill, each with a production environment.
 
-A place is the name of a notebook or drill with the number of its start, such as `02.3`. The empty place is for work
-outside a notebook or drill, such as commands.
+A place identifies a run of a notebook or drill by its name and a number, such as `02.3`. The empty place is for work
+outside notebooks and drills, such as commands.
 """
 
 import asyncio

@@ -57,7 +57,7 @@ class RowResult:
     outcome: str  # "planned" or "sending" until the call has ended, then "done", "refused", "not_sent" or "unknown"
     key: str | None = None  # value of the key column in this row
     id: str | None = None  # id of the created record, if the response has an id
-    answer_status: str | None = None  # status, or application status, in the response
+    answer_status: str | None = None  # application status in the response, or else the status of its record
     status: int | None = None  # HTTP status
     attempt: str | None = None  # id of the entry in the client's journal, if the outcome is unknown
     message: str | None = None

@@ -225,7 +225,7 @@ def _with_arguments(
 
 
 def _now(of: str, key: str, api: object) -> dict[str, Any]:
-    """Return the current status of a record if a sandbox knows the record."""
+    """Return the current status of a sandbox's user or transaction, by member; empty if no sandbox has the record."""
     sandbox, status = sandbox_of(api), "application_status" if of == "users" else "status"
     if sandbox is None or of not in ("users", "transactions"):
         return {}

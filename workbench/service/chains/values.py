@@ -84,7 +84,7 @@ def strkey_encode(kind: str, payload: bytes) -> str:
         raise ValueError("the kind must be one of " + ", ".join(_STRKEYS))
     version, length = _STRKEYS[kind]
     if len(payload) != length:
-        raise ValueError(f"a StrKey of kind {kind} holds {length} bytes")
+        raise ValueError(f"the payload of a StrKey of kind {kind} must have {length} bytes, not {len(payload)}")
     body = bytes([version]) + payload
     return base64.b32encode(body + binascii.crc_hqx(body, 0).to_bytes(2, "little")).decode().rstrip("=")
 

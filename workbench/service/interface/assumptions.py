@@ -116,7 +116,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "address_case",
             "sign_withdrawal",
             "EVM addresses are compared case-insensitively",
-            "the document gives patterns that accept any case, and no checksum",
+            "the patterns of the document accept any case, and it mentions no checksum",
         ),
         Behavior(
             "withdrawal_same_again",
@@ -919,7 +919,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "whole_numbers",
             "requests",
             "a whole number above 2^53 - 1 returns 400",
-            "the document shows no limits of whole numbers; JSON readers agree up to 2^53 - 1",
+            "the document shows no limits for whole numbers; JSON parsers agree up to 2^53 - 1",
             documented="400",
             others=("accepted", STATUS),
         ),
