@@ -188,8 +188,8 @@ def _counted(number: Any, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
 def begun_earlier(facts: pd.DataFrame) -> pd.DataFrame:
     """Return the facts of the transactions whose request is not among the facts."""
     number, kinds = facts[NUMBER].to_numpy(), facts["posting"].cat.codes.to_numpy()
-    begins: NDArray[np.bool_] = kinds <= POSTINGS.index("hold")
-    return facts[_counted(number, begins)[number] == 0]
+    has_no_request: NDArray[np.bool_] = _counted(number, kinds <= POSTINGS.index("hold"))[number] == 0
+    return facts[has_no_request]
 
 
 def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
