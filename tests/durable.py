@@ -342,7 +342,7 @@ class ResultsOf:
                 both = {f"{part}-Ada", f"{part}-Bob"}
                 assert both & learners in (set(), both), "half of the learners"
                 assert both <= learners or f"enroll {part}" not in done
-                entries = [int(note["text"]) for note in results.notes(f"{part}-Ada")]
+                entries = [int(note) for note in results.notes(f"{part}-Ada")]
                 assert len(entries) == len(set(entries))
                 assert {number for number in range(3) if f"{part}{number}" in done} <= set(entries)
             results.enroll(["Cyd"])
