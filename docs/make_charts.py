@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 import workbench as wb
-from workbench import charts, sequences, testing
+from workbench import charts, sequences
 from workbench.service.interface.transactions import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"
@@ -115,7 +115,7 @@ def pictures() -> Iterator[tuple[str, Draw]]:
         events = applications(api, chance)
         transactions = declines(api)
     with wb.connect() as api, TemporaryDirectory() as folder:
-        sequences.run(api, testing.traffic(seed=4, cards=6, days=120, a_day=0.7), progress=False)
+        sequences.run(api, sequences.traffic(seed=4, cards=6, days=120, a_day=0.7), progress=False)
         spent, held = wb.history(api).transactions(), balances(api, folder)
         disputes = wb.history(api.sandbox.records("dispute")).filter(at=api.sandbox.clock.now()).disputes()
     yield "states-transaction", lambda size: charts.state_diagram("transaction", "authorized")

@@ -13,10 +13,9 @@ import httpx
 
 from workbench.analysis.tables.frames import to_frame
 from workbench.client.calls.client import Client
-from workbench.runs.sequences import Sequence, param, ref, run, run_many, step
+from workbench.runs.sequences import Sequence, param, ref, run, run_many, step, traffic
 from workbench.runs.sequences.sequence import Parameter
 from workbench.sandbox import Sandbox
-from workbench.testing import traffic
 
 SCRIPT = Sequence(
     name="authorize, settle, refund",

@@ -233,7 +233,7 @@ SCREENS = (
 def screens(files: Path) -> Path:
     """Write the panel of a session in which something happened, and a page of several reports."""
     api = wb.connect(seed=7)
-    wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
+    wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=3, days=40), progress=False)
     with pytest.raises(wb.WorkbenchError):
         api.update_user(user_id="0" * 8 + "-0000-4000-8000-" + "0" * 12, external_id="gold-1")
     panel = wb.browse(api)

@@ -25,7 +25,7 @@ live.arm(operations={"delete_payment_account"}, minutes=10, reason="tidy up")
 wb.form(live.delete_payment_account, payment_account_id=live.sandbox.guide()["payment_accounts"][0])
 """
 MONTH = """
-run = wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
+run = wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=3, days=40), progress=False)
 transactions = wb.history(api).transactions()
 spend = wb.history(transactions).spend()
 """
@@ -86,7 +86,7 @@ def test_pictures_of_the_month(desk: Desk) -> None:
 
 def test_pictures_of_the_pack_of_a_month(page: Page, tmp_path: Path) -> None:
     with wb.connect(seed=7) as api:
-        wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
+        wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=3, days=40), progress=False)
         transactions = wb.history(api).transactions()
         frames = {
             "Spend": wb.history(transactions).spend(),

@@ -93,7 +93,7 @@ DELIVERIES = [
 @cache
 def _purchases() -> pd.DataFrame:
     with wb.connect() as api:
-        wb.sequences.run(api, wb.testing.traffic(seed=2, cards=3, days=40), progress=False)
+        wb.sequences.run(api, wb.sequences.traffic(seed=2, cards=3, days=40), progress=False)
         return wb.history(api).transactions()
 
 

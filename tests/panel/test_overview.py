@@ -28,7 +28,7 @@ CHARTS = ["Approved, per cent", "Declines by reason", "Spend by category", "Appl
 def api() -> Iterator[wb.Session]:
     """A session with purchases of some weeks, one of them at a merchant whose name is markup."""
     with wb.connect(seed=7) as made:
-        wb.sequences.run(made, wb.testing.traffic(seed=4, cards=4, days=12, a_day=1), progress=False)
+        wb.sequences.run(made, wb.sequences.traffic(seed=4, cards=4, days=12, a_day=1), progress=False)
         card = made.sandbox.guide()["cards"]["active"][0]
         one = made.simulate_authorization(
             card_id=card, amount=1234, currency="USD", merchant_name=HOSTILE, merchant_category_code="5411"

@@ -16,7 +16,7 @@ PAST, BEGIN = datetime(2026, 3, 17, 9, 30, tzinfo=UTC), datetime(2026, 2, 5, 13,
 
 def play(api: Any, seed: int) -> list[dict[str, Any]]:
     """Return the deliveries of a hundred days, as a receiver stores them, some of them twice and in another order."""
-    traffic = wb.testing.traffic(seed=seed, cards=4, days=100, a_day=1.1)
+    traffic = wb.sequences.traffic(seed=seed, cards=4, days=100, a_day=1.1)
     wb.sequences.run(api, traffic, progress=False)
     for transaction in _settled(api)[:12]:  # these are refunded in later months
         api.sandbox.advance(hours=7)

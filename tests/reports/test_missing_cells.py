@@ -18,7 +18,7 @@ from workbench.base.errors import UsageError
 def sources() -> dict[str, pd.DataFrame]:
     """Return frames of each kind that a history reads, with more rows than columns."""
     with wb.connect(seed=7) as api:
-        wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=30), progress=False)
+        wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=3, days=30), progress=False)
         events = wb.to_frame(api.inbox.events())
         records = pd.DataFrame([dict(record) for record in api.sandbox.records("transaction")][-60:])
         history = wb.history(api.inbox.events())

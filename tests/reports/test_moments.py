@@ -44,7 +44,7 @@ def source(name: str) -> tuple[Any, "pd.Series[Any]"]:
                 api.sandbox.advance(hours=5)
             events = wb.to_frame(api.inbox.events(), of="user.updated")
             return events, events["at"]
-        wb.sequences.run(api, wb.testing.traffic(seed=7, cards=1, days=10), progress=False)
+        wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=1, days=10), progress=False)
         postings = wb.history(api).postings()
         return postings, postings["known_at"].fillna(postings["at"])
 

@@ -28,13 +28,13 @@ from workbench.runs.sequences import (
     run,
     run_many,
     step,
+    traffic,
 )
 from workbench.runs.sequences.ledger import Ledger, Unbalanced
 from workbench.runs.sequences.runs import Run
 from workbench.runs.sequences.sequence import Parameter, duration, duration_text
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.internals import internals
-from workbench.testing import traffic
 
 BUY = {
     "card_id": ref("guide.cards.active"),

@@ -24,7 +24,7 @@ NEW_YORK = ZoneInfo("America/New_York")
 def world() -> Any:
     """Return a session after forty days of purchases, its transactions, and all of those in the sandbox's books."""
     with wb.connect() as api:
-        wb.sequences.run(api, wb.testing.traffic(seed=3, cards=4, days=40, a_day=1.5), progress=False)
+        wb.sequences.run(api, wb.sequences.traffic(seed=3, cards=4, days=40, a_day=1.5), progress=False)
         books = api.sandbox.records("transaction")
         yield api, wb.history(api).transactions(), books
 

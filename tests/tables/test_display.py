@@ -16,7 +16,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 @pytest.fixture(scope="module")
 def transactions() -> pd.DataFrame:
     with wb.connect(seed=7) as api:
-        wb.sequences.run(api, wb.testing.traffic(seed=7, cards=2, days=20), progress=False)
+        wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=2, days=20), progress=False)
         return wb.history(api).transactions()
 
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from workbench.testing.corpus import Corpus as Corpus
     from workbench.testing.exploring import MONEY as MONEY
     from workbench.testing.exploring import explore as explore
-    from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
     from workbench.testing.recording import record as record
     from workbench.testing.sessions import session as session
@@ -25,7 +24,6 @@ _NAMES = {
     "explore": "workbench.testing.exploring",
     "record": "workbench.testing.recording",
     "session": "workbench.testing.sessions",
-    "traffic": "workbench.testing.generated",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
+    from workbench.runs.sequences.purchases import traffic as traffic
     from workbench.runs.sequences.reading import catalogue as catalogue
     from workbench.runs.sequences.reading import from_toml as from_toml
     from workbench.runs.sequences.reading import read_toml as read_toml
@@ -34,6 +35,7 @@ _NAMES = {
     "run": "workbench.runs.sequences.running",
     "run_many": "workbench.runs.sequences.running",
     "step": "workbench.runs.sequences.sequence",
+    "traffic": "workbench.runs.sequences.purchases",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
