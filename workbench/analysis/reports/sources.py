@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -280,7 +281,7 @@ def _words(values: "pd.Series[Any]", known: Collection[str]) -> "pd.Series[Any]"
     words = {word: str(word).strip().lower() for word in values.dropna().unique()}
     if unknown := sorted({*words.values()} - {*known}):
         raise UsageError([not_allowed(str(values.name), unknown[0], known)], of="history")
-    return values.astype(object).map(words)
+    return values if all(word == text for word, text in words.items()) else values.astype(object).map(words)
 
 
 def _with_net(table: pd.DataFrame) -> pd.DataFrame:
@@ -362,7 +363,7 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, s
     for name, dtype in dtypes.items():
         values = frame[name] if name in frame else pd.Series(index=frame.index, dtype=dtype)
         columns[name] = values if values.dtype == dtype else _converted(values, dtype, given.get(name, name))
-        if dtype == "Int64" and values[mask(columns[name].isna())].map(_has_fraction, "ignore").eq(True).any():
+        if dtype == "Int64" and values.dtype != dtype and _have_fraction(values[mask(columns[name].isna())]):
             raise UsageError(f"{given.get(name, name)} must be a whole number of minor units in each row", of="history")
         if name in _NOT_NEGATIVE and mask(columns[name] < 0).any():
             raise UsageError(f"{name} must be at least 0 in each row, of refunds too", of="history")
@@ -415,13 +416,14 @@ def _whole_number(value: Any) -> Any:
         return pd.NA
 
 
-def _has_fraction(value: Any) -> bool:
+def _have_fraction(values: "pd.Series[Any]") -> bool:
     """Return whether a value is a number with a fraction, such as an amount in dollars."""
-    try:
-        exact = Decimal(str(value))
-        return exact.is_finite() and exact != exact.to_integral_value()
-    except (InvalidOperation, ValueError):
-        return False
+    for value in values.dropna():
+        with suppress(InvalidOperation, ValueError):
+            exact = Decimal(str(value))
+            if exact.is_finite() and exact != exact.to_integral_value():
+                return True
+    return False
 
 
 def _of_events(
