@@ -308,7 +308,8 @@ def _har_entries(file: BinaryIO, name: str, reading: Reading) -> Values:
 def _headers(raw: object) -> dict[str, str]:
     raw = _json(raw) if isinstance(raw, str) else raw
     if isinstance(raw, list):
-        raw = dict((pair["name"], pair["value"]) if isinstance(pair, dict) else pair for pair in raw)
+        pairs = [(pair["name"], pair["value"]) if isinstance(pair, dict) else pair for pair in raw]
+        return {str(name).lower(): str(value) for name, value in pairs}
     return {str(name).lower(): str(value) for name, value in raw.items()} if isinstance(raw, Mapping) else {}
 
 
