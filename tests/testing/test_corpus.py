@@ -38,18 +38,21 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return made
 
 
-@pytest.mark.slow
-def test_the_corpus_learns_what_the_traffic_does(corpus: Corpus) -> None:
-    learned = wb.learn(corpus.folder)
+@pytest.fixture(scope="module")
+def learned(corpus: Corpus) -> Any:
+    return wb.learn(corpus.folder)
 
+
+@pytest.mark.slow
+def test_the_corpus_learns_what_the_traffic_does(learned: Any) -> None:
     assert learned.behavior == BEHAVIOR
     assert {row.status for row in learned.findings} <= {"refuted", "undecided", "confirmed", "not seen"}
 
 
 @pytest.mark.slow
-def test_a_sandbox_with_the_learned_file_has_no_difference(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_sandbox_with_the_learned_file_has_no_difference(corpus: Corpus, learned: Any, tmp_path: Path) -> None:
     """And one with another behavior has, each with its call."""
-    wb.learn(corpus.folder).save(tmp_path / "acme.toml")
+    learned.save(tmp_path / "acme.toml")
     right, wrong = corpus.check(tmp_path / "acme.toml"), corpus.check("documented")
 
     assert (right.ok, right.differences) == (True, ())
