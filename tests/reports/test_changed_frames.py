@@ -300,6 +300,23 @@ def test_events_that_contradict_another_of_their_id_are_stated(kind: str, tmp_pa
     ]
 
 
+@pytest.mark.parametrize("currency", ["column missing", None, float("nan")])
+def test_events_without_a_currency_that_contradict_are_stated(currency: Any) -> None:
+    """A frame of events may have no currency, as a column that is missing or has no value of any type."""
+    with wb.connect(seed=1) as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        api.simulate_authorization(
+            card_id=card, amount=100, currency="USD", merchant_name="Shop", merchant_category_code="5411"
+        )
+        events = wb.to_frame(api.inbox.events("transaction.*"))
+    other = events.assign(**{"body.spend.amount": 999})
+    both = pd.concat([events, other], ignore_index=True).drop(columns="body.spend.currency")
+    both = both if currency == "column missing" else both.assign(**{"body.spend.currency": currency})
+    notes = wb.history(both).transactions().attrs["notes"]
+
+    assert f"Events with the id of another event: {len(other)} (moved_cents {999 * len(other):,}); " in " ".join(notes)
+
+
 def test_a_query_with_the_keyword_at_says_how_to_write_the_column() -> None:
     """`at` is a column of postings and events, and a keyword of the query language."""
     with pytest.raises(UsageError, match='write the column "at" in quotation marks'):

@@ -278,17 +278,18 @@ def _words(values: "pd.Series[Any]", known: Collection[str]) -> "pd.Series[Any]"
     Raises:
         UsageError: A word is not one of the known words.
     """
-    words = {word: str(word).strip().lower() for word in values.dropna().unique()}
-    if unknown := sorted({*words.values()} - {*known}):
+    lowered = {word: str(word).strip().lower() for word in values.dropna().unique()}
+    if unknown := sorted({*lowered.values()} - {*known}):
         raise UsageError([not_allowed(str(values.name), unknown[0], known)], of="history")
-    return values if all(word == text for word, text in words.items()) else values.astype(object).map(words)
+    is_lower = all(word == text for word, text in lowered.items())
+    return values if is_lower else values.astype(object).map(lowered)
 
 
 def _with_net(table: pd.DataFrame) -> pd.DataFrame:
     """Return postings whose net amount is the posted amount minus the refunded amount.
 
     Raises:
-        UsageError: An amount is negative, or a row has another net amount.
+        UsageError: A row has another net amount.
     """
     net = table["posted_cents"] - table["refunded_cents"]
     if mask(table["net_cents"] != net).any():
@@ -479,12 +480,8 @@ _OTHER_CONTENT = "duplicate id, other content"
 def _contradicting(odd: pd.DataFrame) -> Left:
     """Return the events that contradict an earlier event of their id."""
     rows = odd[odd["anomaly"] == _OTHER_CONTENT] if len(odd) else odd
-    rows = pd.DataFrame(
-        {
-            "currency": rows.get("currency", pd.Series(dtype=TEXT)).str.lower(),
-            "moved_cents": rows.get("amount_cents", pd.Series(dtype="Int64")).abs(),
-        }
-    )
+    rows = rows.reindex(columns=["currency", "amount_cents"]).astype({"currency": TEXT})
+    rows = pd.DataFrame({"currency": rows["currency"].str.lower(), "moved_cents": rows["amount_cents"].abs()})
     return Left("", rows, "Events with the id of another event: {count:,}{amounts}; the first event of each id counts.")
 
 
