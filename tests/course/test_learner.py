@@ -14,7 +14,7 @@ import pytest
 import workbench as wb
 from tests.course.lessons import SEED
 from workbench import course
-from workbench.base.errors import UsageError
+from workbench.base.errors import AdviceWarning, UsageError
 from workbench.base.system.locks import FileLock
 from workbench.course import stored
 from workbench.course.stored import FILE
@@ -143,9 +143,9 @@ def test_two_kernels_at_the_same_time_lose_no_try(folder: Path) -> None:
 
 
 def test_a_suspended_kernel_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock that another process does not release is waited for, but not forever."""
-    monkeypatch.setattr(stored, "_MAX_WAITS", 2)
-    with FileLock(folder / FILE):
+    """A lock that another process does not release is waited for, but not forever, and a warning says so."""
+    monkeypatch.setattr(stored, "_MAX_WAIT", 0.1)
+    with FileLock(folder / FILE), pytest.warns(AdviceWarning, match=r"holds course\.json: results .* can be lost"):
         assert 1 == len(course.hint("start-1").hints)
 
 

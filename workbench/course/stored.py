@@ -2,13 +2,12 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from workbench.base.errors import CannotRecord, UnusableFile
+from workbench.base.errors import CannotRecord, UnusableFile, advise
 from workbench.base.system.files import write_file
 from workbench.base.system.locks import FileLock
 from workbench.client.calls.keys import state_folder, state_path
@@ -17,23 +16,21 @@ FILE = "course.json"
 _unsaved: dict[Path, dict[str, Any]] = {}
 """Values of this process that could not be written, by the state folder."""
 _of_threads = threading.RLock()
-_MAX_WAITS = 500
-_WAIT = 0.02  # seconds between attempts to acquire the lock
+_MAX_WAIT = 10.0  # seconds to wait for the lock
 
 
 @contextmanager
 def exclusive() -> Iterator[None]:
     """Hold the lock of the file, so that no other thread or kernel changes values between a read and a write.
 
-    After ten seconds of waiting for another process, such as a suspended process, this one continues without the lock.
+    After ten seconds of waiting for another process, which may be suspended, this one warns and continues without the
+    lock.
     """
     with _of_threads:
         lock = FileLock(state_path() / FILE)
         with suppress(UnusableFile):  # the folder is not writable, so the values belong to this process
-            for _ in range(_MAX_WAITS):
-                if lock.acquire():
-                    break
-                time.sleep(_WAIT)
+            if not lock.acquire(_MAX_WAIT):
+                advise(f"Another process holds {FILE}: results that both store at the same time can be lost.")
         try:
             yield
         finally:
