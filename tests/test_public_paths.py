@@ -110,7 +110,7 @@ OTHERS = {
     "testing.session behavior": "as Sandbox", "testing.session world": "as Sandbox", "testing.HttpApplication clock": "a file that libfaketime reads", "testing.Corpus.check behavior": "as Sandbox", "bulk.run rejects": "as to_file", "bulk.resume rejects": "as to_file",
     "Sandbox.serve certfile": "its own test",
     "Sandbox.serve keyfile": "its own test", "Inbox.serve path": "of a URL", "errors.Problem path": "of a member", "sequences.param path": "of a value",
-    "sequences.ref path": "of a value", "rewards.Rewards path": "what fetch returns", "Session inbox": "what connect makes",
+    "sequences.ref path": "of a value", "Session inbox": "what connect makes",
     "AsyncSession inbox": "what connect makes",
     "bulk.resume rows": "as bulk.run", "read_table rejects": "as to_file", "Limits rows": "a number",
 }  # fmt: skip

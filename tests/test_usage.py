@@ -100,7 +100,6 @@ def _handler_of_a_misspelled_kind() -> None:
 MISTAKES = {
     "a diagram": (lambda: wb.charts.state_diagram("transactions"), "did you mean transaction"),
     "a sequence": (lambda: wb.sequences.catalogue["refund-ful"], "did you mean refund-full"),
-    "a stored event": (lambda: wb.Inbox(keys=["k"]).raw("x"), "not the id of a stored event"),
     "a kind of event": (lambda: wb.events.sample("user.update"), "did you mean user.updated"),
     "a kind to wait for": (lambda: wb.Inbox(keys=["k"]).wait("user.update"), "did you mean user.updated"),
     "a kind to handle": (_handler_of_a_misspelled_kind, "did you mean transaction.completed"),

@@ -27,7 +27,7 @@ JUNK: dict[str, object] = {
 }  # fmt: skip
 OFTEN_WRONG = ["bytes", "list of None"]
 """Values that once raised errors of Python."""
-CLASSES_OF_RESULTS = {"rewards.Rewards", "testing.Universe"}
+CLASSES_OF_RESULTS = {"testing.Universe"}
 """Classes that only functions of the package create."""
 CALLED_BACK = {"application", "clock", "http", "new", "now", "old", "progress", "scenario", "transport"}
 """Parameters for functions and objects of the caller, whose errors are the caller's."""

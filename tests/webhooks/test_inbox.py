@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.each import each
-from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
+from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile
 from workbench.client.webhooks.inbox import Inbox, last_event
 from workbench.client.webhooks.verify import sample as sample_event
 
@@ -151,12 +151,6 @@ def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
     assert [one.id for one in inbox.events(where=lambda event: event.resource == "card")] == [other.event.id]
     assert len(inbox.events(where={"body.id": USER})) == 2
     assert inbox.events(since=datetime.now(UTC) + timedelta(hours=1)) == []
-
-
-def test_raw_of_unknown() -> None:
-    """An unknown event id is named in the error."""
-    with pytest.raises(UsageError):
-        Inbox(accept_unsigned=True).raw("e-0")
 
 
 # -- waiting ------------------------------------------------------------------------------------------------------
@@ -346,7 +340,7 @@ def test_body_is_kept_byte_for_byte(inbox: Inbox) -> None:
     raw = json.dumps({"action": "a", "id": "é", "body": {"n": 1.50}, "resource": "r"}, indent=3).encode()
     inbox.receive({}, raw)
 
-    assert inbox.raw("é") == raw
+    assert [raw] == [stored.raw for stored in inbox.stored()]
     assert os.linesep not in repr(inbox)
 
 

@@ -89,7 +89,7 @@ def test_text_cut_inside_a_character_is_read_and_marked(path: str, body: bytes) 
 
     assert [(mark_path, message) for mark_path, message in map(split, marks) if "cut inside" in message] != []
     assert path in {mark_path for mark_path, _ in map(split, marks)}
-    assert inbox.raw(event.id) == body
+    assert [body] == [stored.raw for stored in inbox.stored()]
     json.dumps(inbox.events()[0].body, default=str, ensure_ascii=False).encode()
 
 

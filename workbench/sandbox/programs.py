@@ -156,7 +156,8 @@ def read_world(world: World | None) -> dict[str, Any] | None:
 
 
 @lru_cache(maxsize=1)
-def _defaults() -> Mapping[str, Any]:
+def defaults() -> Mapping[str, Any]:
+    """Return the values of the built-in program file."""
     return toml.read(Path(__file__).parent / "worlds" / "program.toml", "world")
 
 
@@ -166,7 +167,7 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: The program has problems.
     """
-    table = {**_defaults(), "size": 0, **table}
+    table = {**defaults(), "size": 0, **table}
     unknown: list[walk.UnknownMember] = []
     program = walk.build(Program, _exact(table), unknown)
     names = (f"{error.prefix}{name}" for error in unknown for name in error.names)

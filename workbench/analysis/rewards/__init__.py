@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING
 from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.analysis.rewards.read_result import Rewards as Rewards
     from workbench.analysis.rewards.reading import fetch as fetch
 
-_NAMES = {
-    "Rewards": "workbench.analysis.rewards.read_result",
-    "fetch": "workbench.analysis.rewards.reading",
-}
+_NAMES = {"fetch": "workbench.analysis.rewards.reading"}
 
 if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -22,7 +22,7 @@ from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 import attrs
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
-from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, unknown_name, visible
+from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, visible
 from workbench.base.frozen import frozen
 from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
@@ -341,18 +341,6 @@ class Inbox:
         """Return the events in order of arrival. The arguments are the same as for `stored`."""
         return [stored.event for stored in self.stored(kind, where, since)]
 
-    def raw(self, event_id: str) -> bytes:
-        """Return the bytes of an event exactly as they arrived.
-
-        Raises:
-            UsageError: No event has this id.
-        """
-        self._pull()
-        stored = self._store.events(event_id=event_id)
-        if not stored:
-            raise UsageError([unknown_name(event_id, (), "the id of a stored event")], of="inbox.raw")
-        return stored[0].raw
-
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
         """Return the newest event about a resource, by arrival and by event time."""
         check_kind(kind, "inbox.latest")
@@ -514,7 +502,7 @@ class Inbox:
             since: Start position of a handler whose name is new to the store: "beginning" for all stored events,
                 "now" for later events only, or the id of an event for later events.
             retry_after: Seconds before each retry of a failed event, varied by 10 % at random (default: 8 retries in
-                about a day). After the last retry the run is in `dead_letters()`.
+                about a day). After the last retry the run is `given_up` in `failures()`.
 
         Raises:
             UsageError: No events of this kind exist. To handle undocumented kinds, pass a pattern.
@@ -535,15 +523,14 @@ class Inbox:
         return self._handlers.run()
 
     def failures(self) -> tuple[Failure, ...]:
-        """Return the handler runs that failed and have not succeeded since, and handlers that wait for a busy store."""
+        """Return the handler runs that failed and have not succeeded since, and handlers that wait for a busy store.
+
+        A run whose retries all failed is `given_up`; `retry()` starts it again with a new series of retries.
+        """
         return self._handlers.failures()
 
-    def dead_letters(self) -> tuple[Failure, ...]:
-        """Return the runs whose retries all failed. `retry()` starts them again with a new series of retries."""
-        return tuple(failure for failure in self.failures() if failure.given_up)
-
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Retry failed runs now, including dead letters, and return the number of successful runs."""
+        """Retry failed runs now, also those given up, and return the number of successful runs."""
         self._handlers.make_due(handler, event_id)
         return self._handlers.run()
 

@@ -279,11 +279,10 @@ class EventStore:
         after: int = 0,
         since: datetime | None = None,
         about: str | None = None,
-        event_id: str | None = None,
     ) -> list[StoredEvent]:
         """Return the stored events, in order of arrival."""
         tests, values = ["sequence > ?", self.file.undamaged("events")], [after]  # type: tuple[list[str], list[Any]]
-        for column, value in (("kind", kind), ("about", about), ("id", event_id)):
+        for column, value in (("kind", kind), ("about", about)):
             if value is not None:
                 tests.append(f"{column} {'GLOB' if column == 'kind' and '*' in value else '='} ?")
                 values.append(value)

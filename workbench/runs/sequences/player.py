@@ -176,8 +176,8 @@ class Target:
             events = self._sandbox.events(since=after)
             return [event.payload for event in events if until is None or event.sequence <= until]
         inbox: Any = getattr(self.api, "inbox", None)
-        listed = () if inbox is None else tuple(inbox.events())[after:until]
-        return [strict_json.loads(inbox.raw(event.id)) for event in listed]
+        listed = () if inbox is None else inbox.stored()[after:until]
+        return [strict_json.loads(stored.raw) for stored in listed]
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call a control of the sandbox.
