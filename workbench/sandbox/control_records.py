@@ -22,6 +22,7 @@ from workbench.base.schema.walk import (
     record_of,
 )
 from workbench.sandbox.context import moment_of
+from workbench.sandbox.store import Members, Record
 from workbench.service.interface.convert import converter
 from workbench.service.interface.events import EVENT_KINDS, AnyEvent, Event
 from workbench.service.interface.formats import CENTS, ID, MOMENT
@@ -258,10 +259,10 @@ class Envelope(MaskedDict):
 
     __slots__ = ()
 
-    def __init__(self, raw: Mapping[str, Any]) -> None:
+    def __init__(self, raw: Members) -> None:
         super().__init__({**raw, "body": MaskedDict(raw.get("body") or {})})
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Record:
         """Return the envelope with masked private values. The body of an unknown kind is masked entirely."""
         kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
         return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
@@ -293,9 +294,9 @@ class StoredRecord(MaskedDict):
 
     __slots__ = ()
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Record:
         """Return the record with masked private members."""
-        shown: dict[str, Any] = _masked(self)
+        shown: Record = _masked(self)
         return shown
 
 

@@ -27,6 +27,7 @@ from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 from workbench.sandbox.people import holder_of, links
 from workbench.sandbox.rewards import category_of
+from workbench.sandbox.store import Record, Texts
 from workbench.service.interface.events import (
     CardUpdated,
     Event,
@@ -36,8 +37,7 @@ from workbench.service.interface.events import (
     UserUpdated,
 )
 
-Record = dict[str, Any]
-Post = Callable[[str, Mapping[str, str], bytes], PostResult]
+Post = Callable[[str, Texts, bytes], PostResult]
 _BUSY_INTERVAL = 0.5  # seconds until a busy file is tried again
 _CLOSING = 0.5  # seconds for which `close` waits for deliveries in flight
 _GONE = 410
@@ -230,7 +230,7 @@ class WebhookDispatcher:
             "attempts": [],
         }
 
-    def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
+    def _send(self, url: str, headers: Texts, body: bytes) -> PostResult:
         # Each attempt checks the URL, because the address of a host name may change.
         return send(url, headers, body, check=self.check, relay=self._relay)
 
@@ -294,8 +294,8 @@ def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
 
 
-def _members(body: bytes) -> dict[str, Any]:
-    members: dict[str, Any] = strict_json.loads(body)["body"]
+def _members(body: bytes) -> Record:
+    members: Record = strict_json.loads(body)["body"]
     return members
 
 

@@ -5,13 +5,12 @@ name determines the outcome immediately. Until the terms are accepted, `approved
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from workbench.sandbox import contracts
-from workbench.sandbox.context import Record, RequestContext, plain, refuse_empty
+from workbench.sandbox.context import RequestContext, plain, refuse_empty
 from workbench.sandbox.control_records import from_json
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Record, Store, Texts
 from workbench.service.interface import table
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.formats import SSN
@@ -21,7 +20,7 @@ from workbench.service.interface.vocabulary import ApplicationStatus, EventAppli
 
 LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
-REASONS: Mapping[str, str] = BEHAVIORS["status_reasons"].documented  # assumed: status_reasons, approved_with_reason
+REASONS: Texts = BEHAVIORS["status_reasons"].documented  # assumed: status_reasons, approved_with_reason
 LATER_STATUSES = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
 """Statuses that the document shows only in events, with the status that responses show instead."""
 HOLDER = ("first_name", "last_name", "email")
@@ -191,7 +190,7 @@ def decide(
     return applicant
 
 
-def links(settings: Mapping[str, Any], applicant: Record, sign: Any = None) -> Record:
+def links(settings: Members, applicant: Record, sign: Any = None) -> Record:
     """Return the links of a status, by attribute name. assumed: status_links"""
     if applicant["status"] not in settings["status_links"]:
         return {}

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import nearest
 from workbench.sandbox import chain
-from workbench.sandbox.context import error_of, not_found, python_name
+from workbench.sandbox.context import control_error, not_found, python_name
 from workbench.sandbox.controls.creation import CreationControls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.controls.lifecycles import LifecycleControls
 from workbench.sandbox.controls.reading import ReadingControls
 from workbench.sandbox.controls.state import StateControls
 from workbench.sandbox.controls.webhooks import WebhookControls
+from workbench.sandbox.store import Members
 from workbench.service.interface.table import OPERATIONS
 
 
@@ -89,7 +90,7 @@ CONTROLS: Mapping[str, Control] = {
 """The controls by name."""
 
 
-def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
+def perform(sandbox: Controls, name: str, arguments: Members) -> Any:
     """Run a control by name with JSON arguments.
 
     Raises:
@@ -97,5 +98,5 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
     """
     row = CONTROLS.get(name)
     if row is None:
-        raise error_of(name, not_found("Control"))
+        raise control_error(name, not_found("Control"))
     return getattr(sandbox, row.method.__name__)(**arguments)

@@ -16,7 +16,8 @@ from workbench.sandbox.control_records import (
     TenantKey,
     from_json,
 )
-from workbench.sandbox.controls.declaration import CENTS, ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
+from workbench.sandbox.store import Record
 from workbench.sandbox.tenants import PRIMARY, add_key, add_tenant
 from workbench.service.interface.contracts import IssuingContract
 from workbench.service.interface.vocabulary import EventApplicationStatus, Role

@@ -1,7 +1,6 @@
 """Controls that move records along their lifecycles: applications, cards, money and withdrawals."""
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from workbench.sandbox.control_records import (
 from workbench.sandbox.controls.creation import application_state
 from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
 from workbench.sandbox.extensions import ROWS, SettleTransaction
+from workbench.sandbox.store import Members
 from workbench.service.interface.transactions import Dispute, SimulatedTransaction
 from workbench.service.interface.vocabulary import (
     CompletionReason,
@@ -237,7 +237,7 @@ class LifecycleControls(ControlGroup):
         return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
 
     @control(changes=False)
-    def _wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
+    def _wallet_sign(self, admin: str, typed_data: Members) -> WalletSignature:
         """Sign EIP-712 typed data with an admin's teaching wallet.
 
         Args:
@@ -247,7 +247,7 @@ class LifecycleControls(ControlGroup):
         return chain.sign_as(self._engine.environment, admin, typed_data)
 
     @control(changes=True)
-    def execute(self, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
+    def execute(self, transaction: Members) -> ExecutedWithdrawal:
         """Execute a withdrawal on the sandbox's chain: check both signatures and debit the balance.
 
         Args:

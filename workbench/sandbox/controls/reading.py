@@ -14,10 +14,11 @@ from workbench.sandbox.control_records import (
     SandboxEvent,
     StoredRecord,
 )
-from workbench.sandbox.controls.declaration import ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import ControlGroup, control
 from workbench.sandbox.delivery import listed
 from workbench.sandbox.guide import guide
 from workbench.sandbox.people import links
+from workbench.sandbox.store import Record
 from workbench.service.interface.events import EVENT_KINDS
 
 _MONEY = ("limit", "available", "held", "posted", "refunded")

@@ -1,8 +1,7 @@
 """Controls of outgoing webhooks and of fault rules."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from workbench.base.arguments import Between
 from workbench.base.errors import Problem, unknown_name
@@ -10,9 +9,10 @@ from workbench.base.schema.walk import build, members, snake
 from workbench.base.system.http_post import ForbiddenUrl
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
-from workbench.sandbox.controls.declaration import ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import ControlGroup, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_DELIVERIES, FaultKind, FaultTarget
+from workbench.sandbox.store import Members, Record
 from workbench.service.interface import table
 from workbench.service.interface.events import EVENT_KINDS
 
@@ -168,8 +168,8 @@ class WebhookControls(ControlGroup):
         seconds: Annotated[float, Between(0, 10**9)] = 0.0,
         status: Annotated[int, Between(200, 599)] = 500,
         body: Annotated[str, BODIES] = "documented",
-        answer: Mapping[str, Any] | None = None,
-        matching: Mapping[str, Any] | None = None,
+        answer: Members | None = None,
+        matching: Members | None = None,
         retry_after: Annotated[int | None, Between(0, 10**9)] = None,
     ) -> FaultRule:
         """Inject a fault into calls or webhook deliveries, until all fault rules are removed.
