@@ -74,11 +74,6 @@ class SandboxClock:
         return None if type(kept) is int else kept["speed"]
 
     @property
-    def at(self) -> datetime:
-        """The time, timezone-aware, in UTC."""
-        return self.now()
-
-    @property
     def ms(self) -> int:
         """The time in milliseconds since 1970."""
         shown: int | None = getattr(self._shown, "at", None)

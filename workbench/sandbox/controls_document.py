@@ -18,6 +18,14 @@ Schema = Record
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", Mapping: "object", NoneType: "null"}
 
 
+_TENANT = {
+    "name": "Workbench-Session-Key",
+    "in": "header",
+    "description": "API key of a tenant, to act only on this tenant's records",
+    "schema": {"type": "string"},
+}
+
+
 def controls_document(url: str) -> Schema:
     """Return the OpenAPI 3.1 document of the controls served at a URL, as plain data."""
     bodies = {_body_name(row): _body(row) for row in CONTROLS.values()}
@@ -54,6 +62,7 @@ def _operation(row: Control) -> Schema:
         "tags": ["controls"],
         "summary": row.summary,
         "description": row.doc,
+        "parameters": [_TENANT],
         "x-python": f"sandbox.{name if '.' in name else row.method.__name__}",
         "requestBody": {"required": bool(_required(row)), "content": {"application/json": {"schema": body}}},
         "responses": _responses((400, 401, 403, 404, 415)),

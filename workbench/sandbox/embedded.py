@@ -19,6 +19,7 @@ from workbench.sandbox.context import START, SandboxClock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.delivery import signed
 from workbench.sandbox.engine import Engine
+from workbench.sandbox.internals import EventDelivery
 from workbench.sandbox.programs import World, read_world
 from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Members, Record, Store, Texts, in_world, open_store
@@ -172,7 +173,7 @@ class Sandbox(Controls):
             raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"fault rule applied: {answer.manner}")
         return answer
 
-    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[EventDelivery], int]:
         """Return the next deliveries, each with its sequence number, and the number of the last event read.
 
         The result has at most 1,000 deliveries. If it has 1,000, more may follow.

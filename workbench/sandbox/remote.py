@@ -17,9 +17,10 @@ from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.delivery import Delivered
+from workbench.sandbox.internals import EventDelivery
 from workbench.sandbox.relay import RelayClient
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY, SESSION_KEY
-from workbench.sandbox.store import Members, Record
+from workbench.sandbox.store import Members
 from workbench.service.interface import table
 
 _SECONDS = 30.0
@@ -102,9 +103,9 @@ class RemoteSandbox(Controls):
         """The API key with all permissions."""
         return self._full_key or ""
 
-    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[EventDelivery], int]:
         """Return the deliveries after a sequence number, each with its number, and the last event number read."""
-        drained = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
+        drained = self._exchange("drain", {"after": after, "api_key": api_key or self._key or None})
         return [
             (number, dict(headers), Delivered(body.encode())) for number, headers, body in drained["deliveries"]
         ], drained["last"]
@@ -128,13 +129,8 @@ class RemoteSandbox(Controls):
         """Return an HTTP transport for further clients, which connect to `base_url`."""
         return httpx.HTTPTransport(limits=_NONE_KEPT, verify=self._trusted)
 
-    def _scoped(self, arguments: Members) -> Record:
-        """Return a control's arguments, with the key of the default tenant added."""
-        key = arguments.get("api_key") or self._key
-        return {**arguments, **({"api_key": key} if key else {})}
-
     def _carry_out(self, row: Control, given: Members) -> Any:
-        answer = self._exchange(row.name, self._scoped(given) if "api_key" in row.hints else given)
+        answer = self._exchange(row.name, given)
         if self._hosted and row.name == "register_endpoint":
             self._relay.add(given["endpoint_url"])
         return from_json(row.signature.return_annotation, answer)
@@ -190,11 +186,6 @@ class RemoteClock:
     def now(self) -> datetime:
         """Return the time, timezone-aware, in UTC."""
         return self._sandbox.advance().now
-
-    @property
-    def at(self) -> datetime:
-        """The time, timezone-aware, in UTC."""
-        return self.now()
 
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0

@@ -6,7 +6,8 @@
 /_sandbox/health         200 while the server is ready; needs no key, and accepts any host name
 /_sandbox/openapi.json   OpenAPI document of the controls; needs no key
 /_sandbox/guide          base URL, keys and example ids; needs no key on this machine
-/_sandbox/NAME           a control: POST with its arguments as a JSON object, and the full API key
+/_sandbox/NAME           a control: POST with its arguments as a JSON object, and the full API key. The header
+                         Workbench-Session-Key, a key of a tenant, limits the control to this tenant's records
 
 To reject requests from other web pages in a browser, the server rejects other hosts and origins, and bodies that are
 not declared as JSON.
@@ -55,7 +56,7 @@ IDENTITY = "workbench-sandbox"
 """Header of control responses that identifies the sandbox."""
 
 SESSION_KEY = "workbench-session-key"
-"""Header with the session's key. A control with this header acts only on the records of the key's tenant."""
+"""Header with a key of a tenant. A control with this header acts only on this tenant's records."""
 
 FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"
@@ -222,8 +223,6 @@ class App:
 
     def _perform(self, name: str, arguments: Members, base_url: str, session_key: str) -> Response:
         sandbox, lists = self.sandbox._for_key(session_key), list[Iterable[Any]]()
-        if isinstance(key := arguments.get("api_key"), str):
-            arguments = {**arguments, "api_key": self._own_keys.get(key, key)}
 
         def collect_later(rows: Iterable[Any]) -> list[Any]:
             lists.append(rows)
@@ -256,7 +255,7 @@ class App:
         after, key = arguments.get("after", 0), arguments.get("api_key")
         if type(after) is not int or not isinstance(key, str | None):
             raise control_error("drain", usage_error("after must be a number"))
-        due, last = self.sandbox._drain(after, key)
+        due, last = self.sandbox._drain(after, self._own_keys.get(key or "", key))
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 

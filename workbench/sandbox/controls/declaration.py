@@ -164,14 +164,12 @@ class ControlGroup:
     def _may_act_on(self, record: Record) -> bool:
         return self._key == self._engine.full_key or bool(record["tenant"] == self._tenant_id())
 
-    def _tenant_id(self, api_key: str | None = None) -> str:
-        """Return the tenant id of a key, by default the sandbox's own key. If its own key is unknown, return ""."""
-        owner = self._engine.store.get("key", api_key or self._key)
-        if owner is None and api_key is not None:
-            raise wrong_argument(Problem("api_key", "unknown", "is not a key of this sandbox"))
+    def _tenant_id(self) -> str:
+        """Return the tenant id of the sandbox's own key; empty if the key is unknown."""
+        owner = self._engine.store.get("key", self._key)
         return str(owner["tenant"]) if owner else ""
 
-    def _theirs(self, rows: Iterable[Record], api_key: str | None, all_tenants: bool) -> Iterator[Record]:
+    def _theirs(self, rows: Iterable[Record], all_tenants: bool = False) -> Iterator[Record]:
         """Iterate over the rows of a tenant, or over all rows."""
-        tenant = self._tenant_id(api_key)
+        tenant = self._tenant_id()
         return (row for row in rows if all_tenants or row["tenant"] == tenant)

@@ -157,7 +157,7 @@ class LifecycleControls(ControlGroup):
         """
         if not re.fullmatch(r"\d{1,9}(\.\d\d?)?", amount, re.ASCII) or not Decimal(amount):
             raise wrong_argument(Problem("amount", "format", "must be dollars and cents as text, above 0.00"))
-        routes = self._theirs(self._engine.store.all("payment_route"), None, False)
+        routes = self._theirs(self._engine.store.all("payment_route"))
         first = next((route["id"] for route in routes if route["fiat_deposit"] is not None), "")
         route = self._record("payment_route", payment_route_id or first)
         texts = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
@@ -214,17 +214,14 @@ class LifecycleControls(ControlGroup):
         self,
         times: Annotated[int, Between(0, 1_000)] = 1,
         retry_after: Annotated[int, Between(0, 86_400)] = 3,
-        contract_id: str | None = None,
     ) -> PendingSignatures:
         """Return `pending` for the next requests for a new withdrawal signature.
 
         Args:
             times: Number of requests to answer with `pending`, 0 to 1,000.
             retry_after: Value of `retryAfter` in the response, in seconds, at most one day.
-            contract_id: Contract of the affected tenant; default: the session's tenant.
         """
-        tenant = self._record("contract", contract_id)["tenant"] if contract_id else self._tenant_id()
-        self._engine.store.put("pending", tenant, {"times": times, "retry_after": retry_after})
+        self._engine.store.put("pending", self._tenant_id(), {"times": times, "retry_after": retry_after})
         return PendingSignatures(times=times, retry_after=retry_after)
 
     @control(changes=False)
