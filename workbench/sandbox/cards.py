@@ -220,8 +220,7 @@ def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispu
 
 def shown_dispute(dispute: Record) -> Dispute:
     """Return a dispute as responses show it."""
-    record: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
-    return record
+    return from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
 
 
 def add_dispute(

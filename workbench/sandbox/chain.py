@@ -310,8 +310,7 @@ def _ready(context: RequestContext, contract: Record, kept: Record) -> Withdrawa
     asked = {name: value for name, value in kept["asked"].items() if name != "salt_number"}
     answer = _signed(context.seeds, contract, {**asked, "salt": _salt(context.seeds, kept["asked"])})
     members = {"status": "ready", "expires_at": kept["expires_at"], **answer}
-    signature: WithdrawalSignature = from_json(WithdrawalSignature, members)
-    return signature
+    return from_json(WithdrawalSignature, members)
 
 
 def message_of(contract: Record, withdrawal: Members) -> bytes:

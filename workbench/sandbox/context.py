@@ -18,7 +18,7 @@ import attrs
 from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.remedies import interface
 from workbench.base.schema.readers import write_time
-from workbench.base.schema.walk import given, is_record, member
+from workbench.base.schema.walk import given, is_record
 from workbench.sandbox.store import Members, Record, Store
 from workbench.service.interface import table
 from workbench.service.interface.assumptions import BEHAVIORS, failure_id
@@ -192,10 +192,6 @@ class Environment:
     seeds: Seeds
     settings: Members
     converter: Converter
-
-    def wire_name(self, cls: type[Any], name: str) -> str:
-        """Return the wire name of a record's attribute."""
-        return self.converter.wire_name(cls, member(cls, name))
 
 
 class RequestContext:

@@ -230,8 +230,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     bank = {**defaults, **bank}  # assumed: account_defaults
     account = new_account(key, context.tenant["id"], context.clock.ms, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)
-    record: PaymentAccount = from_json(PaymentAccount, account | account["members"])
-    return record
+    return from_json(PaymentAccount, account | account["members"])
 
 
 def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:

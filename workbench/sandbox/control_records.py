@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 from workbench.base.schema.fields import OPEN, About, about, record
 from workbench.base.schema.masks import DOTS, MaskedDict, masked
@@ -27,6 +27,8 @@ from workbench.service.interface.convert import converter
 from workbench.service.interface.events import EVENT_KINDS, AnyEvent, Event
 from workbench.service.interface.formats import CENTS, ID, MOMENT
 from workbench.service.interface.table import OPERATIONS
+
+T = TypeVar("T")
 
 
 @record
@@ -337,15 +339,17 @@ def to_json(result: object) -> Any:
     return write_time(result) if isinstance(result, datetime) else result
 
 
-def from_json(annotation: object, raw: Any) -> Any:
+def from_json(annotation: type[T], raw: Any) -> T:
     """Convert JSON values to the annotated return type of a control. Times are text or milliseconds."""
-    if get_origin(annotation) is list:
-        return [from_json(get_args(annotation)[0], value) for value in raw]
-    if isinstance(annotation, type) and is_record(annotation):
-        return build(
-            annotation, {member.name: _value(member.kind, raw.get(member.name)) for member in members(annotation)}
-        )
-    return annotation(raw) if isinstance(annotation, type) and issubclass(annotation, MaskedDict) else raw
+    cls: Any = annotation
+    result = raw
+    if get_origin(cls) is list:
+        result = [from_json(get_args(cls)[0], value) for value in raw]
+    elif isinstance(cls, type) and is_record(cls):
+        result = build(cls, {member.name: _value(member.kind, raw.get(member.name)) for member in members(cls)})
+    elif isinstance(cls, type) and issubclass(cls, MaskedDict):
+        result = cls(raw)
+    return cast("T", result)
 
 
 def _value(kind: Kind, raw: Any) -> Any:

@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import threading
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from typing import Any
 
 from workbench.base.schema import strict_json
@@ -164,7 +163,11 @@ class WebhookDispatcher:
             at, delivery, event = due_delivery
             first = not delivery["attempts"] and delivery["held"] is None
             headers, body = signed(self._environment, event, tuple(row["keys"]), len(delivery["attempts"]))
-            fault = self._faults.match(event["kind"], OF_DELIVERIES, partial(_members, body)) if first else None
+            fault = (
+                self._faults.match(event["kind"], OF_DELIVERIES, lambda: strict_json.loads(body)["body"])
+                if first
+                else None
+            )
             if fault is not None and fault.kind in {"swap", "delay"}:
                 due = at + int(fault.seconds * 1000)
                 self.enqueue(row, {**delivery, "due": due, "held": "next" if fault.kind == "swap" else "time"})
@@ -292,11 +295,6 @@ def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
     held = delivery["held"] == "next"
     number = f"{delivery['sequence']:012d}"
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
-
-
-def _members(body: bytes) -> Record:
-    members: Record = strict_json.loads(body)["body"]
-    return members
 
 
 class Delivered(bytes):

@@ -128,11 +128,8 @@ def _with_members(answer: object, path: list[str], added: Members) -> Any:
     return {**answer, path[0]: _with_members(answer[path[0]], path[1:], added)}
 
 
-_REHEARSED = ("unknown_members", "unknown_values", "null_values", "reversed_lists")
-
-
 def _later(settings: Members, answer: object) -> Any:
-    changes = [settings[name] for name in _REHEARSED]
+    changes = [settings[name] for name in ("unknown_members", "unknown_values", "null_values", "reversed_lists")]
     return _changed(answer, *changes) if any(changes) else answer
 
 

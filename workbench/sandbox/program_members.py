@@ -12,7 +12,7 @@ from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import Seeds, moment_of
 from workbench.sandbox.contracts import add_contract
 from workbench.sandbox.draws import Dice, Lists, Options, draw, quantile
-from workbench.sandbox.people import REASONS, new_user
+from workbench.sandbox.people import new_user
 from workbench.sandbox.programs import STAYED, external_id_of
 from workbench.sandbox.rewards import DAY
 from workbench.sandbox.store import Members, Record, Store
@@ -232,14 +232,11 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Memb
         tenant,
         start - 60 * DAY,
         status=status,
-        reason=REASONS.get(status, ""),
         source_key="workbench",
         first_name=first,
         last_name=last,
         email=listed.get("email", f"{'.'.join(listed['name'].lower().split())}@example.com"),
         external_id=external_id,
-        terms=status not in {"tosNotAccepted", "notStarted"},
-        is_active=status not in {"locked", "canceled", "denied"},
     )
     store.save("user", user)
     store.put("external_id", f"{tenant}:{external_id}", user["id"])

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice, pairwise, starmap
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -175,7 +175,8 @@ def _checked(table: Members) -> Record:
     problems = [Problem(visible(name, 60), "unknown", "is not a name in a program file") for name in names]
     broken = checks.problems(program)
     problems += [Problem(walk.snake(problem.path), problem.rule, problem.message) for problem in broken]
-    problems += [] if problems else _inconsistent(table)
+    if not problems:
+        problems += starmap(Problem, islice(_conflicts(table), 10 * _MAX_PROBLEMS))
     if problems:
         kept = [Problem(f"world.{problem.path}", problem.rule, problem.message) for problem in problems[:_MAX_PROBLEMS]]
         more = len(problems) - len(kept)
@@ -190,11 +191,6 @@ def _exact(value: object) -> Any:
     if isinstance(value, list):
         return [_exact(item) for item in value]
     return Decimal(repr(value)) if isinstance(value, float) else value
-
-
-def _inconsistent(table: Members) -> list[Problem]:
-    """Return the problems of program values that contradict each other."""
-    return [Problem(path, rule, message) for path, rule, message in islice(_conflicts(table), 10 * _MAX_PROBLEMS)]
 
 
 def _conflicts(table: Members) -> Iterator[tuple[str, str, str]]:

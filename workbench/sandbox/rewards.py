@@ -178,8 +178,7 @@ def _item(row: Record, now: int) -> RewardsItem:
     item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
         item["reason"] = "CARD_SPEND"  # documented for all earned rows, including non-card adjustments
-    record: RewardsItem = from_json(RewardsItem, item)
-    return record
+    return from_json(RewardsItem, item)
 
 
 def _rows(environment: Environment, user: Record) -> Iterator[Record]:

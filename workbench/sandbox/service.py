@@ -16,7 +16,7 @@ from workbench.base.errors import ApiError, Problem
 from workbench.base.schema import strict_json
 from workbench.base.schema.checks import problems
 from workbench.base.schema.rules import UUID
-from workbench.base.schema.walk import members
+from workbench.base.schema.walk import member, members
 from workbench.base.system.messages import Request, Response
 from workbench.sandbox import cards, chain, contracts, extensions, people, rewards
 from workbench.sandbox.context import Environment, RequestContext, moment_of
@@ -92,8 +92,8 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
     by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
         assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
-        in_path = (member for member in members(row.request) if member.wire in placeholders(row.path))
-        ids = tuple(name.wire for name in in_path if name.about.rule.format == "uuid")
+        in_path = (field for field in members(row.request) if field.wire in placeholders(row.path))
+        ids = tuple(field.wire for field in in_path if field.about.rule.format == "uuid")
         route = Route(row, HANDLERS[row.name], ids, assumed)
         by_path.setdefault(table.PREFIX + row.path, {})[row.method] = route
     patterns = [
@@ -128,7 +128,8 @@ class Service:
         self.rate_limit = extensions.RateLimit()
         rows = (*table.OPERATIONS.values(), *extensions.ROWS.values())
         self._served = ", ".join(f"{row.method} {table.PREFIX}{row.path}" for row in rows)
-        self._unit_flag = environment.wire_name(table.Operations.sign_withdrawal.request, "is_amount_native")
+        signing = table.Operations.sign_withdrawal.request
+        self._unit_flag = environment.converter.wire_name(signing, member(signing, "is_amount_native"))
 
     def handle(self, request: Request) -> Response:
         """Answer one request. A rejected request changes nothing."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.contracts import add_contract, example_bank, new_account, new_route
-from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
+from workbench.sandbox.people import new_company, new_owner, new_user
 from workbench.sandbox.rewards import BEYOND_PAGING, DAY
 from workbench.sandbox.store import Members, Record, Store
 from workbench.service.chains.addresses import Family, family_of
@@ -170,15 +170,12 @@ class _Tenant:
             self.id,
             at,
             status=status,
-            reason=REASONS.get(status, ""),
             updated_at=at + DAY,
             rewards=rewards,
             phone_country_code="1",
             phone_number=f"31255501{number % 100:02d}",
             external_id=external,
             source_key="workbench",
-            terms=status not in {"tosNotAccepted", "notStarted"},
-            is_active=status not in {"locked", "canceled", "denied"},
             **person,
         )
         return self.store.save("user", user, **({"company_id": company_id} if company_id else {}))

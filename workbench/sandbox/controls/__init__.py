@@ -52,7 +52,16 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
         return Cards(self)
 
 
-class Create:
+class _Group:
+    """Group of controls, such as `sandbox.create`."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"sandbox.{type(self).__name__.lower()} has no control {name!r}{nearest(name, vars(self))}"
+        )
+
+
+class Create(_Group):
     """Controls that create records: `sandbox.create.user(status="denied")`."""
 
     def __init__(self, sandbox: Controls) -> None:
@@ -64,11 +73,8 @@ class Create:
         self.contract = sandbox._create_contract
         self.payment_route = sandbox._create_payment_route
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"sandbox.create has no control {name!r}{nearest(name, vars(self))}")
 
-
-class Cards:
+class Cards(_Group):
     """Controls that change a card's status: `sandbox.cards.lock(card_id)`."""
 
     def __init__(self, sandbox: Controls) -> None:
@@ -76,9 +82,6 @@ class Cards:
         self.lock = sandbox._lock_card
         self.unlock = sandbox._unlock_card
         self.cancel = sandbox._cancel_card
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"sandbox.cards has no control {name!r}{nearest(name, vars(self))}")
 
 
 CONTROLS: Mapping[str, Control] = {

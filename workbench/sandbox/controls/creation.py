@@ -183,8 +183,7 @@ class CreationControls(ControlGroup):
             (balance, "0"),
             user=user["id"] if user else None,
         )
-        record: IssuingContract = from_json(IssuingContract, contract)
-        return record
+        return from_json(IssuingContract, contract)
 
     @control(changes=True)
     def _create_card(self, user_id: str, limit: Annotated[int, CENTS] = 1_000_000) -> CardState:
