@@ -11,9 +11,9 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-import attrs
 from cyclopts import App, Group, Parameter
 
+from workbench.base.frozen import frozen
 from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
@@ -130,7 +130,7 @@ def advance(api: "Session", duration: str | None = None, /, *, until: datetime |
 
 
 @Parameter(name="*")
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Listening:
     """Options for a server's address.
 
