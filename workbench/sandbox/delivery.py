@@ -36,6 +36,8 @@ from workbench.service.interface.events import (
     UserUpdated,
 )
 
+EventDelivery = tuple[int, dict[str, str], bytes]
+"""Sequence number of an event, and the headers and body of its delivery."""
 Post = Callable[[str, Texts, bytes], PostResult]
 _BUSY_INTERVAL = 0.5  # seconds until a busy file is tried again
 _CLOSING = 0.5  # seconds for which `close` waits for deliveries in flight

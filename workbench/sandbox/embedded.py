@@ -17,9 +17,8 @@ from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, SandboxClock, milliseconds
 from workbench.sandbox.controls import Controls
-from workbench.sandbox.delivery import signed
+from workbench.sandbox.delivery import EventDelivery, signed
 from workbench.sandbox.engine import Engine
-from workbench.sandbox.internals import EventDelivery
 from workbench.sandbox.programs import World, read_world
 from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Members, Record, Store, Texts, in_world, open_store

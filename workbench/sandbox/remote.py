@@ -16,8 +16,7 @@ from workbench.sandbox.context import control_error, refusal
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.controls.declaration import Control
-from workbench.sandbox.delivery import Delivered
-from workbench.sandbox.internals import EventDelivery
+from workbench.sandbox.delivery import Delivered, EventDelivery
 from workbench.sandbox.relay import RelayClient
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY, SESSION_KEY
 from workbench.sandbox.store import Members
