@@ -5,19 +5,17 @@ reversed, refunded or disputed. Members also earn and redeem points. No time is 
 """
 
 from bisect import bisect
-from collections.abc import Mapping
 from itertools import accumulate
-from typing import Any
 
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
-from workbench.sandbox.context import Record, Seeds, moment_of
+from workbench.sandbox.context import Seeds, moment_of
 from workbench.sandbox.contracts import add_contract
 from workbench.sandbox.draws import Dice, Lists, Options, draw, quantile
-from workbench.sandbox.people import REASONS, new_user
+from workbench.sandbox.people import new_user
 from workbench.sandbox.programs import STAYED, external_id_of
 from workbench.sandbox.rewards import DAY
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Record, Store
 from workbench.sandbox.tenants import OPEN_DISPUTES, add_disputed
 from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
@@ -62,14 +60,14 @@ _NOUNS = (
 )
 
 
-class Members:
+class Users:
     """Builder of a card program's users, from the program's parameters.
 
     The values of users are spread evenly over the quantiles, so a small program has the same distributions as a large
     program.
     """
 
-    def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Mapping[str, Any]) -> None:
+    def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Members) -> None:
         self.store, self.seeds, self.tenant, self.start, self.program = store, seeds, tenant, start, program
         self.first_day = start // DAY - 3_700
         moments = (moment_of(day * DAY) for day in range(self.first_day, start // DAY + 1))
@@ -112,7 +110,7 @@ class Members:
 class _Member:
     """Builder of one user of a card program, with a card and its transactions."""
 
-    def __init__(self, of: Members, number: int, days: float, active: float, purchases: int) -> None:
+    def __init__(self, of: Users, number: int, days: float, active: float, purchases: int) -> None:
         self.of, self.program, self.seeds, self.start = of, of.program, of.seeds, of.start
         self.label = f"{of.tenant}:{number}"
         self.dice = dice = Dice(int.from_bytes(self.seeds.octets(f"person:{self.label}", 16)))
@@ -220,7 +218,7 @@ class _Member:
         return redemptions
 
 
-def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapping[str, Any]) -> None:
+def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Members) -> None:
     """Store a listed user of a program, with cards, contracts and disputes."""
     external_id = external_id_of(listed)
 
@@ -234,14 +232,11 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapp
         tenant,
         start - 60 * DAY,
         status=status,
-        reason=REASONS.get(status, ""),
         source_key="workbench",
         first_name=first,
         last_name=last,
         email=listed.get("email", f"{'.'.join(listed['name'].lower().split())}@example.com"),
         external_id=external_id,
-        terms=status not in {"tosNotAccepted", "notStarted"},
-        is_active=status not in {"locked", "canceled", "denied"},
     )
     store.save("user", user)
     store.put("external_id", f"{tenant}:{external_id}", user["id"])
