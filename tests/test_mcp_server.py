@@ -126,8 +126,8 @@ def test_a_refusal_is_a_result_that_says_so() -> None:
         assert "no tool" in await refused(client, "nothing", {})
         for name in ("wallet_sign", "create_key", "nothing"):
             assert "no control" in await refused(client, "control", {"name": name, "arguments": {}})
-        message = await refused(client, "control", {"name": "guide", "arguments": {"apiKey": "x"}})
-        assert "apiKey is not an argument" in message
+        message = await refused(client, "control", {"name": "events", "arguments": {"allTenants": True}})
+        assert "allTenants is not an argument" in message
 
     with wb.connect() as api:
         talk(api, conversation)

@@ -96,7 +96,7 @@ def test_a_control_has_an_option_for_each_argument(wb, name):
 
     assert ended.code == 0
     for argument in CONTROLS[name].signature.parameters:
-        if argument not in {"self", "api_key", "signing_key"}:
+        if argument not in {"self", "signing_key"}:
             assert f"--{argument.replace('_', '-')}" in ended.out
         else:
             assert f"--{argument.replace('_', '-')}" not in ended.out

@@ -16,7 +16,8 @@ from workbench.sandbox.control_records import (
     TenantKey,
     from_json,
 )
-from workbench.sandbox.controls.declaration import CENTS, ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
+from workbench.sandbox.store import Record
 from workbench.sandbox.tenants import PRIMARY, add_key, add_tenant
 from workbench.service.interface.contracts import IssuingContract
 from workbench.service.interface.vocabulary import EventApplicationStatus, Role
@@ -182,8 +183,7 @@ class CreationControls(ControlGroup):
             (balance, "0"),
             user=user["id"] if user else None,
         )
-        record: IssuingContract = from_json(IssuingContract, contract)
-        return record
+        return from_json(IssuingContract, contract)
 
     @control(changes=True)
     def _create_card(self, user_id: str, limit: Annotated[int, CENTS] = 1_000_000) -> CardState:
