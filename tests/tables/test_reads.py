@@ -236,8 +236,8 @@ def failing(offset: str, answer: Any) -> Any:
     return lambda query, call: answer() if query["offset"] == offset else None
 
 
-def test_a_failure_keeps_what_was_read_and_goes_on_there() -> None:
-    """Page 4 fails for good: the error holds the rest, and a second call asks for no page twice."""
+def test_a_failure_keeps_what_was_read() -> None:
+    """Page 4 fails for good: the error holds the pages before it, and a second call reads the user again."""
     service = Service({user_id(0): [row(i) for i in range(700)]}, before=failing("297", lambda: refusal(500, "E", "e")))
     client = quick_client(service)
 
@@ -248,9 +248,8 @@ def test_a_failure_keeps_what_was_read_and_goes_on_there() -> None:
     assert not partial.complete
     assert any("stopped at offset 297" in note for note in partial.notes)
 
-    service.before, service.asked = (lambda query, call: None), []
+    service.before = lambda query, call: None
     rewards = reads.fetch(client, [user_id(0)], progress=False, resume=partial)
-    assert next(query["offset"] for query in service.asked) == "297"
     assert rewards.frame()["id"].tolist() == [f"r{i}" for i in range(700)]
     assert rewards.complete
 

@@ -57,9 +57,8 @@ class Folder:
 
     def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:
         """Write a part with the rows of these users, and how each user's read ended."""
-        rows = [uniform(table) for table in tables]
         metadata = {KEY: json.dumps({"asked": self._query, "users": users}, default=attrs.asdict).encode()}
-        table = pa.concat_tables(rows or [SCHEMA.empty_table()]).replace_schema_metadata(metadata)
+        table = pa.concat_tables([SCHEMA.empty_table(), *map(uniform, tables)]).replace_schema_metadata(metadata)
         path = self.path / f"part-{self._next:06}.parquet"
         write_file(path, lambda file: pq.write_table(table, file, compression="zstd"), private=False)
         self._next += 1
@@ -103,10 +102,11 @@ def _with(table: Any, schema: Any, **columns: object) -> Any:
     return table.select(schema.names).cast(schema)
 
 
-def in_order(table: pa.Table, users: Sequence[str]) -> pa.Table:
-    """Return a table's rows grouped by user, in the order of `users`. The order within a user does not change."""
-    places = pc.index_in(table.column("user_id"), value_set=pa.array(users, pa.large_string()))
-    return table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
+def in_order(table: pa.Table, users: Sequence[str]) -> dict[str, Any]:
+    """Return a table's columns with rows in the order of `users`. The order within a user does not change."""
+    positions = pc.index_in(table.column("user_id"), value_set=pa.array(users, pa.large_string()))
+    rows = table.take(pc.array_sort_indices(positions.combine_chunks()))
+    return {name: rows.column(name).combine_chunks() for name in rows.column_names}
 
 
 def read_folder(path: Path) -> Any:
