@@ -71,7 +71,7 @@ def read_on_cluster(
         cluster: Client of dask.distributed.
         report: Function that is called with the progress.
     """
-    if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
+    if not (isinstance(api, str) or callable(api)):
         raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
             "client: each worker creates its own, so that no key is sent",

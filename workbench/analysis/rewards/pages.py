@@ -262,16 +262,16 @@ class PageReader:
             return []
         if {*map(type, items)} != {list} or not {*map(type, rows)} <= {dict}:
             return []
-        texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in parsed.flatten())
         names = sorted(set().union(*rows).difference(self._wire.values()))
         others = [row.get(name) for row in rows for name in names]
-        kinds = Counter(map(type, chain(others, *(page.values() for page in pages))))
-        if not set(kinds) <= {str, int, bool, type(None)}:
+        kinds = Counter(map(type, chain(others, *map(dict.values, pages))))
+        numbers = {type(row.get(name)) for name in self._numbers for row in rows}
+        if not ({*kinds} <= {str, int, bool, type(None)} and numbers <= {int, type(None)}):
             return []
+        texts = sum(len(values) - values.null_count for values in parsed.flatten() if values.type != pa.int64())
         marks = 2 * (texts + kinds[str] + sum(map(len, chain(rows, pages))) + len(pages))
-        whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
         quotes = np.count_nonzero(np.frombuffer(b"".join(bodies), np.uint8) == ord('"'))  # quicker than bytes.count
-        if not whole or quotes != marks or any(b'\\"' in body for body in bodies):
+        if quotes != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
             return []
         columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
         for name, convert in self._conversions.items():
@@ -299,16 +299,19 @@ class PageReader:
             problem, problems = "", error.problems
         else:
             table = arrow_table(self.layout, page.items, ())
-            table.notes.pages.update(_present(page.extra))
-            return table
+            return Table(
+                table.columns, attrs.evolve(table.notes, unknown_members=Counter(), pages=_present(page.extra))
+            )
         raise UnexpectedAnswer(f"page {number} of the rewards activity cannot be read: {problem}", problems=problems)
 
     def frame(self, tables: Sequence[Table]) -> pd.DataFrame:
         """Return the rows of several tables as a frame, with counts of unknown members. The tables do not change."""
-        parts = []
-        for table in tables or [with_user(arrow_table(self.layout, [], ()), "")]:
-            notes = attrs.evolve(table.notes, unknown_members=self._unknown_members(table.columns[EXTRA]))
-            parts.append(Table(dict(table.columns), notes))
+        tables = tables or [with_user(arrow_table(self.layout, [], ()), "")]
+        extra = pa.chunked_array([table.columns[EXTRA] for table in tables])
+        notes = Notes(unknown_members=self._unknown_members(extra))
+        parts = [Table(dict(table.columns), table.notes) for table in tables]
+        notes.add(parts[0].notes)
+        parts[0] = Table(parts[0].columns, notes)
         return table_frame(self.layout, parts, ())
 
     def _unknown_members(self, extra: Any) -> Counter[str]:
@@ -340,12 +343,19 @@ def cast(texts: object) -> Any:
     return None
 
 
+_FIRST, _LAST = (
+    pa.scalar(text).cast(MOMENT_TYPE).value for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z")
+)
+
+
 def times(texts: object) -> Any:
     """Return times in UTC; None if a text has no zone or is outside the range of datetime."""
     try:
         moments = pc.cast(texts, MOMENT_TYPE)  # raises an error for a text without a time zone
-        pc.min_max(moments).as_py()  # raises an error for a time outside the range
-    except (ValueError, OverflowError):
+    except pa.ArrowInvalid:
+        return None
+    ends = pc.min_max(moments)
+    if ends["min"].is_valid and not _FIRST <= ends["min"].value <= ends["max"].value <= _LAST:
         return None
     return moments
 

@@ -124,11 +124,6 @@ class Rewards:
         users, rows = counted(len(self.users), "users"), counted(self.rows, "rows")
         return f"<{type(self).__name__} of {users}: {rows}, {completeness}{noted}>"
 
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """Users whose read is incomplete. `fetch(…, resume=rewards)` continues with these users."""
-        return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
-
     def frame(self) -> pd.DataFrame:
         """Return the rows as one typed frame, with users in the order of the request.
 

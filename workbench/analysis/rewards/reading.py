@@ -92,10 +92,10 @@ def fetch(
         raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
     if not 1 <= concurrency <= 1_000:
         raise UsageError("concurrency must be 1 to 1,000", of="rewards.fetch")
-    if cluster is not None and path is None:
-        raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
     how: Any = {"concurrency": concurrency, "report": progress_callback(progress)}
-    if cluster is not None and path is not None:
+    if cluster is not None:
+        if path is None:
+            raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
         return read_on_cluster(api, ids, wanted, path=Path(path), cluster=cluster, **how)
     reading = Reading(api, ids, wanted, path=path, resume=resume, **how)
     return reading.run() if isinstance(api, Async) else read_in_thread(reading)
