@@ -72,15 +72,29 @@ def each(
     return over
 
 
+def some(every: int, cases: Iterable[Any], start: int = 0) -> list[Any]:
+    """Return the cases for `parametrize`: one of `every` cases is in `make test`, the others are in `make soak`."""
+    taken = []
+    for number, case in enumerate(cases):
+        given = (
+            case
+            if isinstance(case, type(pytest.param()))
+            else pytest.param(*(case if isinstance(case, tuple) else (case,)))
+        )
+        marks = given.marks if (number - start) % every == 0 else [*given.marks, pytest.mark.soak]
+        taken.append(pytest.param(*given.values, id=given.id, marks=marks))
+    return taken
+
+
 def across(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
     """Return all pairs of two tables for `parametrize`.
 
-    Each value is in at least one quick pair, and other pairs are slow.
+    Each value is in at least one quick pair, and other pairs are in `make soak`.
     """
     left, right = list(first), list(second)
     fewer = min(len(left), len(right))
     return [
-        pytest.param(one, other, marks=[] if (i - j) % fewer == 0 else pytest.mark.slow)
+        pytest.param(one, other, marks=[] if (i - j) % fewer == 0 else pytest.mark.soak)
         for i, one in enumerate(left)
         for j, other in enumerate(right)
     ]

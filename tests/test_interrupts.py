@@ -21,6 +21,7 @@ import pytest
 import workbench as wb
 from tests import interrupts
 from tests.client.doubles import AUTHORIZED, PURCHASE, URL
+from tests.each import some
 from workbench.analysis.rewards import read_job
 from workbench.base.system import database, locks
 from workbench.base.system import files as system_files
@@ -151,8 +152,9 @@ def test_signals_wait_for_a_transaction(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [Client, AsyncClient], ids=["client", "awaited"])
-@pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
+@pytest.mark.parametrize(
+    "in_file, kind", some(3, [(True, Client), (True, AsyncClient), (False, Client), (False, AsyncClient)])
+)
 def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient], tmp_path: Path) -> None:
     """The next call works, no entry is in flight, and calls that the service received are done or unknown."""
     sent: list[str] = []
@@ -195,9 +197,11 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
     assert outcomes.count("done") >= number
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "every", [pytest.param(5, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.soak)], ids=["a fifth", "all"]
+)
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
-def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) -> None:
+def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, every: int, tmp_path: Path) -> None:
     """The next call works, and cards, events and clock show only complete calls."""
     api = wb.connect(path=tmp_path / "sandbox.db") if in_file else wb.connect()
     card = interrupts.example_card(api)
@@ -210,7 +214,7 @@ def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) 
 
     number = 1
     while interrupted_at(number, files, act):
-        number += 1
+        number += every
         before = api.sandbox.balance(card).held
         interrupts.purchase(api, card)
         assert api.sandbox.balance(card).held == before + 1
@@ -302,7 +306,7 @@ def interrupted(scenario: str, rounds: int, seed: int, folder: Path) -> dict[str
 @pytest.mark.parametrize("scenario", sorted(interrupts.SCENARIOS))
 def test_interrupts_at_random_moments(scenario: str, tmp_path: Path) -> None:
     """After many SIGINTs the next call works, and the records agree with the service."""
-    rounds = ROUNDS[scenario] // 6
+    rounds = max(ROUNDS[scenario] // 20, 3)
     counts = interrupted(scenario, rounds, 1, tmp_path)
 
     assert counts["caught"] >= rounds // 3
@@ -325,14 +329,19 @@ def test_twenty_thousand_interrupts(scenario: str, tmp_path: Path) -> None:
 
 
 STOPS = [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, False), (signal.SIGTERM, True)]
+ONCE = [
+    pytest.param(name, 1, STOPS[number : number + 2], id=name, marks=pytest.mark.slow)
+    for number, name in enumerate(interrupts.COMMANDS)
+]
+OFTEN = [
+    pytest.param(name, 50, STOPS, id=f"{name}-often", marks=[pytest.mark.soak, pytest.mark.timeout(0)])
+    for name in interrupts.COMMANDS
+]
+"""Each command with two of the signals in `make test`, and with all of them in `make soak`."""
 
 
-@pytest.mark.parametrize(
-    "rounds",
-    [pytest.param(1, marks=pytest.mark.slow), pytest.param(50, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
-)
-@pytest.mark.parametrize("name", interrupts.COMMANDS)
-def test_commands_end_at_any_signal(name: str, rounds: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name, rounds, stops", [*ONCE, *OFTEN])
+def test_commands_end_at_any_signal(name: str, rounds: int, stops: list[Any], tmp_path: Path) -> None:
     """SIGINT, SIGTERM and SIGHUP end a server within 2 s without losing acknowledged data.
 
     An ignored SIGINT has no effect.
@@ -343,7 +352,7 @@ def test_commands_end_at_any_signal(name: str, rounds: int, tmp_path: Path) -> N
         # each round uses a new folder, since a growing file would slow the rounds down
         folder = tmp_path / str(round_number)
         folder.mkdir()
-        for number, ignored in STOPS:
+        for number, ignored in stops:
             took.append(interrupts.stopped(name, folder, number, chance.uniform(0, 0.3), ignored=ignored))
     print(f"{name}: ended {len(took)} times, slowest {max(took):.2f} s")
 

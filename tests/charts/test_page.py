@@ -10,7 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from workbench import charts
-from workbench.service.rendering.design import Drawing
+from workbench.service.rendering.markup import Drawing
 
 PAGE = Path(__file__).parents[2] / "docs" / "charts.md"
 TEXT = PAGE.read_text(encoding="utf-8")

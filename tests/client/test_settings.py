@@ -197,7 +197,7 @@ def test_keys_are_looked_for_in_order(home: Path, monkeypatch: pytest.MonkeyPatc
     profile = open_profile("acme-test")
     asked: list[str] = []
     monkeypatch.setattr(key_sources, "can_prompt", lambda: True)
-    monkeypatch.setattr(key_sources.getpass, "getpass", lambda prompt: asked.append(prompt) or "typed-key")
+    monkeypatch.setattr("getpass.getpass", lambda prompt: asked.append(prompt) or "typed-key")
     typed = key_sources.find_key(profile).fingerprint
     ring = types.SimpleNamespace(get_password=lambda service, name: f"ring-{service}-{name}")
     monkeypatch.setitem(sys.modules, "keyring", ring)

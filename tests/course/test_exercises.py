@@ -1,5 +1,6 @@
 """The exercises: not done at first, done by the code of the last hint and in other ways, not done by what is nearly right."""
 
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -87,11 +88,16 @@ def ids(tries: list[Any]) -> list[str]:
 
 
 def parameters(tries: list[Any]) -> list[Any]:
-    """Return the name and code of each try."""
-    return [pytest.param(name, code, marks=SOAK if name == LONG else ()) for name, _, code in tries]
+    """Return the name and code of each try: of each exercise one of three in `make test`, the others in `make soak`."""
+    made, seen = [], Counter[str]()
+    for name, _, code in tries:
+        is_soaked = seen[name] % 3 > 0 or (name == LONG and tries is RIGHT)
+        made.append(pytest.param(name, code, marks=SOAK if is_soaked else ()))
+        seen[name] += 1
+    return made
 
 
-@pytest.mark.parametrize("name, tried", [(name, tried) for name, _, tried in WRONG], ids=ids(WRONG))
+@pytest.mark.parametrize("name, tried", parameters(WRONG), ids=ids(WRONG))
 def test_a_wrong_attempt_is_not_done(name: str, tried: str) -> None:
     """What is nearly right, or right with something else changed, does not count."""
     with scene(name) as names:
@@ -151,7 +157,7 @@ HINTS = [(name, "last hint", task.answer) for name, task in EXERCISES.items()]
     "name, tried, world",
     [
         pytest.param(
-            name, code, world, id=f"{name}-{world}", marks=SOAK if name == LONG or (number + other) % 2 else ()
+            name, code, world, id=f"{name}-{world}", marks=SOAK if name == LONG or (number + 2 * other) % 4 else ()
         )
         for number, (name, _, code) in enumerate(HINTS)
         for other, world in enumerate(("served", "class"))

@@ -112,7 +112,15 @@ def test_completion_of_operations_and_arguments(ipython):
     assert "transaction_id=" in completed("api.simulate_refund(tran")
 
 
-def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
+@pytest.fixture
+def few_rewards(monkeypatch):
+    """Let a dashboard read the rewards of one user, because those of all users take seconds."""
+    from workbench.screens.panel import lists
+
+    monkeypatch.setattr(lists, "rewards", lambda api, users=(), read=lists.rewards: read(api, list(users)[:1]))
+
+
+def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch, few_rewards):
     """The command writes the panel's overview to one HTML file, opens it on request, and does not overwrite a file."""
     import webbrowser
 
@@ -131,7 +139,7 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
     assert opened == [(tmp_path / "other.html").as_uri()]
 
 
-def test_the_dashboard_is_of_what_the_options_name(wb, tmp_path, monkeypatch):
+def test_the_dashboard_is_of_what_the_options_name(wb, tmp_path, monkeypatch, few_rewards):
     """The target options apply to the command: --fresh writes a program of 240 people."""
     from workbench.screens.panel.panel import Panel
 
@@ -142,7 +150,7 @@ def test_the_dashboard_is_of_what_the_options_name(wb, tmp_path, monkeypatch):
     assert int(path.read_text(encoding="utf-8")) > 240
 
 
-def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
+def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch, few_rewards):
     """With --every, the file is rewritten at each interval until Ctrl-C, and the page reloads as often."""
     from contextlib import nullcontext
 

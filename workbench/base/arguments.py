@@ -18,15 +18,14 @@ from inspect import iscoroutinefunction
 from types import FunctionType, NoneType, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-import attrs
-
 from workbench.base.errors import Problem, UsageError, WorkbenchError, not_allowed, unknown_name, visible
+from workbench.base.frozen import frozen
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@attrs.frozen
+@frozen
 class Between:
     """Minimum and maximum of a number."""
 
@@ -35,7 +34,7 @@ class Between:
     unit: str = ""
 
 
-@attrs.frozen
+@frozen
 class Fits:
     """A rule other than a range: a function that tests a value, and the text of the rule."""
 

@@ -44,6 +44,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
+from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy
 
 P = ParamSpec("P")
@@ -84,7 +85,7 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-@attrs.frozen
+@frozen
 class Problem:
     """A problem of a value: its path, the broken rule, a message and a remedy. The value itself is never stored."""
 
@@ -114,7 +115,7 @@ def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return (*kept, Problem("", "more", f"and {more:,} more")) if more else kept
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Attempt:
     """One call with an effect, as recorded in the journal."""
 
@@ -213,9 +214,12 @@ def allowed_names(names: Iterable[object]) -> str:
 
 
 def nearest(name: object, names: Iterable[object]) -> str:
+    texts = [str(name) for name in names]
+    if not texts:
+        return ""
     from difflib import get_close_matches  # the import is needed only for an error
 
-    near = get_close_matches(str(name).lower(), texts := [str(name) for name in names], 1, 0.6)
+    near = get_close_matches(str(name).lower(), texts, 1, 0.6)
     near = near or [text for text in texts if text.lower() == str(name).lower()]
     return f"; did you mean {near[0]}?" if near else ""
 

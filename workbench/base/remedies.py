@@ -12,6 +12,8 @@ from typing import Literal, get_args
 
 import attrs
 
+from workbench.base.frozen import frozen
+
 Interface = Literal["python", "terminal", "http", "form", "agent"]
 _CURRENT: ContextVar[Interface] = ContextVar("interface", default="python")
 
@@ -30,7 +32,7 @@ def word(interface: Interface, texts: Mapping[str, str]) -> None:
         WORDINGS.setdefault(code, {})[interface] = text
 
 
-@attrs.frozen(init=False)
+@frozen(init=False)
 class Remedy:
     """Remedy for a problem: a code, and the parameters of the remedy's text."""
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import attrs
 
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy
 from workbench.base.schema.fields import UNCONFIRMED
 from workbench.base.schema.walk import members
@@ -45,7 +46,7 @@ class Examined(Protocol):
     def info(self) -> dict[str, Any]: ...
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Trouble:
     """One cause of trouble, the number of its occurrences, and its remedy."""
 
@@ -62,7 +63,7 @@ class Trouble:
     ids: tuple[str, ...] = attrs.field(default=(), repr=False)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Health:
     """Problems of a session, most urgent first, the unconfirmed assumptions in use, and the versions."""
 
@@ -87,7 +88,7 @@ class Health:
         return "\n".join([*(lines or ["No trouble."]), *([used] if used else [])])
 
 
-@attrs.frozen
+@frozen
 class _Sign:
     """One occurrence of a trouble. Occurrences with the same cause form one trouble, worded as the last occurrence."""
 
@@ -99,7 +100,7 @@ class _Sign:
     facts: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@frozen
 class _Check:
     """Search for one kind of trouble in the journal, inbox, sandbox or session, and its remedy."""
 

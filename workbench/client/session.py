@@ -20,11 +20,9 @@ from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.exchange import IDEMPOTENCY_HEADER
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal, recorder_of
-from workbench.client.calls.key_sources import signing_keys
 from workbench.client.calls.keys import state_path
 from workbench.client.calls.options import client_problems
 from workbench.client.calls.pace import Clock
-from workbench.client.calls.profiles import client_settings, open_profile
 from workbench.sandbox.internals import internals
 
 if TYPE_CHECKING:  # these names help completion and type checkers, and are imported on first use
@@ -421,6 +419,9 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where.startswith(("http://", "https://")):
         _refuse(embedded, "a served sandbox")  # the message omits the URL, which may contain an access code
         return _served(where, client)
+    from workbench.client.calls.key_sources import signing_keys  # imported late, as a sandbox needs no profile
+    from workbench.client.calls.profiles import client_settings, open_profile
+
     profile = open_profile(where)
     if profile.base_url is None:
         table = dict(profile.sandbox)

@@ -5,82 +5,42 @@ reversed, refunded or disputed. Members also earn and redeem points. No time is 
 """
 
 from bisect import bisect
-from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from random import Random
-from typing import Any
+from pathlib import Path
 
+from workbench.base.system import toml
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
-from workbench.sandbox.context import Record, Seeds, moment_of
+from workbench.sandbox.context import Seeds, moment_of
 from workbench.sandbox.contracts import add_contract
-from workbench.sandbox.people import REASONS, new_user
+from workbench.sandbox.draws import Dice, Lists, Options, draw, quantile
+from workbench.sandbox.people import new_user
 from workbench.sandbox.programs import STAYED, external_id_of
 from workbench.sandbox.rewards import DAY
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Record, Store
 from workbench.sandbox.tenants import OPEN_DISPUTES, add_disputed
 from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
 _NEW = 30  # number of days without purchases after which a user counts as gone
-_ADJECTIVES = (
-    "Blue",
-    "Green",
-    "Old",
-    "New",
-    "Little",
-    "Grand",
-    "Silver",
-    "Golden",
-    "North",
-    "South",
-    "East",
-    "West",
-    "Happy",
-    "Quiet",
-    "Sunny",
-    "Royal",
-)
-_NOUNS = (
-    "Harbor",
-    "Garden",
-    "Corner",
-    "Bridge",
-    "Market",
-    "Lantern",
-    "Meadow",
-    "Station",
-    "River",
-    "Hill",
-    "Mill",
-    "Square",
-    "Anchor",
-    "Maple",
-    "Falcon",
-    "Orchard",
-)
 
 
-class Members:
+class Users:
     """Builder of a card program's users, from the program's parameters.
 
     The values of users are spread evenly over the quantiles, so a small program has the same distributions as a large
     program.
     """
 
-    def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Mapping[str, Any]) -> None:
+    def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Members) -> None:
         self.store, self.seeds, self.tenant, self.start, self.program = store, seeds, tenant, start, program
         self.first_day = start // DAY - 3_700
         moments = (moment_of(day * DAY) for day in range(self.first_day, start // DAY + 1))
         busy = (program["months"][at.month - 1] * program["weekdays"][at.weekday()] for at in moments)
         self.days = list(accumulate(busy))
         self.hours = list(accumulate(program["hours"]))
-        self.codes = [row["code"] for row in program["categories"]]
-        self.shares = list(accumulate(row["share"] for row in program["categories"]))
-        self.tickets = {row["code"]: row["ticket"] for row in program["categories"]}
-        self.reasons = [row["reason"] for row in program["declines"]]
-        self.reason_shares = [row["share"] for row in program["declines"]]
+        self.lists = Lists(program, _merchants(program["merchants"]))
 
     def live(self) -> None:
         """Store the users, their cards and transactions."""
@@ -89,7 +49,7 @@ class Members:
         for row, cohort in enumerate(cohorts):
             share += cohort["share"] / total
             count = round(size * share) - number
-            dice = Random(int.from_bytes(self.seeds.octets(f"cohort:{self.tenant}:{row}", 16)))
+            dice = Dice(int.from_bytes(self.seeds.octets(f"cohort:{self.tenant}:{row}", 16)))
             columns = [
                 [quantile(cohort[name], (i + dice.random()) / count) for i in range(count)]
                 for name in ("joined", "active", "purchases")
@@ -100,35 +60,26 @@ class Members:
                 _Member(self, number, days, active, int(purchases + dice.random())).live()
                 number += 1
 
-    def moment(self, dice: Random, day: int) -> int:
+    def moment(self, dice: Dice, day: int) -> int:
         """Return a random time of a day."""
         hour = bisect(self.hours, self.hours[-1] * dice.random())
         at = (day * 24 + hour) * _HOUR + int(_HOUR * dice.random())
         return at if at < self.start else at - DAY
 
-    def day(self, dice: Random, first: int, last: int) -> int:
+    def day(self, dice: Dice, first: int, last: int) -> int:
         """Return a random day between two days, weighted by month and weekday."""
         low, high = self.days[max(first - self.first_day - 1, 0)], self.days[last - self.first_day]
         day = self.first_day + bisect(self.days, low + (high - low) * dice.random())
         return min(max(day, first), last)
 
 
-def quantile(knots: Sequence[float], share: float) -> float:
-    """Return the value at a share from 0 to 1, interpolated between evenly spaced quantiles."""
-    place = share * (len(knots) - 1)
-    index = int(place)
-    if index >= len(knots) - 1:
-        return knots[-1]
-    return knots[index] + (knots[index + 1] - knots[index]) * (place - index)
-
-
 class _Member:
     """Builder of one user of a card program, with a card and its transactions."""
 
-    def __init__(self, of: Members, number: int, days: float, active: float, purchases: int) -> None:
+    def __init__(self, of: Users, number: int, days: float, active: float, purchases: int) -> None:
         self.of, self.program, self.seeds, self.start = of, of.program, of.seeds, of.start
         self.label = f"{of.tenant}:{number}"
-        self.dice = dice = Random(int.from_bytes(self.seeds.octets(f"person:{self.label}", 16)))
+        self.dice = dice = Dice(int.from_bytes(self.seeds.octets(f"person:{self.label}", 16)))
         first = (self.start - int(days * DAY)) // DAY
         last = (self.start - int(days * (1 - active) * DAY)) // DAY
         inner = [of.day(dice, first, last) for _ in range(max(purchases - 2, 0))]
@@ -136,7 +87,8 @@ class _Member:
         joined = min([of.moment(dice, first), *self.times[:1]])
         is_active = active >= STAYED or days < _NEW
         self.end = self.start if is_active else max([joined, *self.times])
-        self.favorites = dice.choices(of.codes, cum_weights=of.shares, k=3)
+        codes, shares = of.lists.categories
+        self.favorites = dice.choices(codes, cum_weights=shares, k=3)
         self.user: Record = new_user(
             self.seeds.uuid(f"member:{self.label}"),
             of.tenant,
@@ -170,26 +122,20 @@ class _Member:
 
     def _purchase(self, at: int, rows: list[Record]) -> None:
         dice, of, program, self.made = self.dice, self.of, self.program, self.made + 1
-        if dice.random() < program["habit"]:
-            code = dice.choice(self.favorites)
-        else:
-            (code,) = dice.choices(of.codes, cum_weights=of.shares)
-        cents = max(1, int(quantile(of.tickets[code], dice.random())))
-        luck, cleared = dice.random(), at + int(_HOUR * quantile(program["settle_hours"], dice.random()))
-        state: Record = {"status": "settled", "settled": cents, "cleared": cents, "posted_at": cleared}
-        if luck < program["declined"]:
-            state = {"status": "declined", "declined_reason": dice.choices(of.reasons, of.reason_shares)[0]}
-        elif luck < program["declined"] + program["reversed"]:
-            state = {"status": "reversed"}
-        elif cleared > self.start:
+        code = dice.choice(self.favorites) if dice.random() < program["habit"] else None
+        drawn = draw(dice, of.lists, code)
+        cents, cleared = drawn.amount, at + int(_HOUR * drawn.settle_hours)
+        state: Record = {"status": drawn.outcome, "declined_reason": drawn.decline_reason}
+        if drawn.outcome == "settled" and cleared > self.start:
             state = {"status": "authorized", "held": cents}
+        elif drawn.outcome == "settled":
+            state = {"status": "settled", "settled": cents, "cleared": cents, "posted_at": cleared}
         transaction = new_transaction(
             self.seeds.uuid(f"purchase:{self.label}:{self.made}"),
             self.card,
             at,
             authorized=cents,
-            merchant_name=_merchant(dice, program["merchants"]),
-            merchant_category_code=code,
+            **drawn.merchant,
             **state,
         )
         self.card["held"] += transaction["held"]
@@ -200,17 +146,18 @@ class _Member:
 
     def _afterwards(self, transaction: Record, rows: list[Record]) -> Record:
         """Earn points for a settled purchase, and sometimes refund or dispute it."""
-        cents, at, dice, program = transaction["settled"], transaction["posted_at"], self.dice, self.program
+        cents, at, dice, lists = transaction["settled"], transaction["posted_at"], self.dice, self.of.lists
         rows.append(self._row(transaction, at, 0, cents))
-        later, luck = at + int(DAY * quantile(program["refund_days"], dice.random())), dice.random()
+        later = at + int(DAY * dice.between("days", lists.refund_days))
+        then = dice.pick("refund", lists.refunds)
         if later >= self.start:
             return transaction
-        if luck < program["refunded"]:
-            back = max(1, int(cents * quantile(program["refund_parts"], dice.random()) + 0.5))
+        if then == "refunded":
+            back = max(1, int(cents * dice.between("part", lists.refund_parts) + 0.5))
             transaction = {**transaction, "refunded": back}
             self.card["refunded"] += back
             rows.append(self._row(transaction, later, cents, cents - back))
-        elif luck < program["refunded"] + program["disputed"]:
+        elif then == "disputed":
             status = str(dice.choice(tuple(DisputeStatus)))
             resolved = None if status in OPEN_DISPUTES else min(self.start, later + 30 * DAY)
             key = self.seeds.uuid(f"dispute:{self.label}:{self.made}")
@@ -237,7 +184,7 @@ class _Member:
         return redemptions
 
 
-def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapping[str, Any]) -> None:
+def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Members) -> None:
     """Store a listed user of a program, with cards, contracts and disputes."""
     external_id = external_id_of(listed)
 
@@ -251,14 +198,11 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapp
         tenant,
         start - 60 * DAY,
         status=status,
-        reason=REASONS.get(status, ""),
         source_key="workbench",
         first_name=first,
         last_name=last,
         email=listed.get("email", f"{'.'.join(listed['name'].lower().split())}@example.com"),
         external_id=external_id,
-        terms=status not in {"tosNotAccepted", "notStarted"},
-        is_active=status not in {"locked", "canceled", "denied"},
     )
     store.save("user", user)
     store.put("external_id", f"{tenant}:{external_id}", user["id"])
@@ -283,7 +227,8 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapp
         cards[0] = add_disputed(store, cards[0], new("transaction", number), new("dispute", number), at, **dispute)
 
 
-def _merchant(dice: Random, count: int) -> str:
-    """Return a merchant name. A few names are frequent, and most occur once."""
-    rank = int(count * dice.random() ** 4)
-    return f"{_ADJECTIVES[rank % len(_ADJECTIVES)]} {_NOUNS[rank // len(_ADJECTIVES)]}"
+def _merchants(count: int) -> Options:
+    """Return names of merchants with running totals of their weights. A few names are frequent, and most are rare."""
+    words = toml.read(Path(__file__).parent / "worlds" / "merchants.toml", "world")
+    names = [f"{adjective} {noun}" for noun in words["nouns"] for adjective in words["adjectives"]]
+    return names[:count], [(rank / count) ** 0.25 for rank in range(1, count + 1)]

@@ -46,8 +46,6 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
             shell completion requires.
         described: Whether to import the commands now, for their help lines.
     """
-    from pkgutil import resolve_name
-
     from cyclopts import App, Parameter
 
     app = App(
@@ -66,11 +64,12 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
         group = App(name=name, help=commands.HELP[name])
         app.command(group)
         for verb, place in commands.COMMANDS[name].items():
-            path = f"workbench.terminal.{place}"
-            if verb:
-                group.command(resolve_name(path) if described else path, name=verb)
-            else:
-                group.default(resolve_name(path))
+            command: Any = f"workbench.terminal.{place}"
+            if described or not verb:
+                from pkgutil import resolve_name  # imported late, since a single command needs no other ones
+
+                command = resolve_name(command)
+            group.command(command, name=verb) if verb else group.default(command)
         if name == "sandbox":
             from workbench.terminal.sandbox import add_controls
 

@@ -10,6 +10,7 @@ import attrs
 from cyclopts import Parameter
 
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.schema.walk import camel
 from workbench.runs import bulk
 from workbench.service.interface.table import Operations
@@ -26,7 +27,7 @@ _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parqu
 
 
 @Parameter(name="*")
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Sending:
     """Options for checking and sending rows.
 

@@ -1,6 +1,5 @@
 """Table of commands, and the first page of help. To keep start-up fast, no command is imported here."""
 
-import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -127,6 +126,8 @@ Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 
 
 def first_page() -> str:
     """Return the first page of help at terminal width, in ASCII."""
+    import shutil  # imported late, since only this page needs it
+
     width = max(40, min(140, shutil.get_terminal_size((100, 24)).columns)) if sys.stdout.isatty() else 100
     parts = ["Usage: workbench COMMAND\n\nA workbench for a card issuing API."]
     for section, rows in SECTIONS.items():

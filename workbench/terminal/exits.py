@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, TextIO, cast
 
@@ -300,6 +299,8 @@ def waiting_for_signals() -> Iterator[Callable[..., None]]:
     operation that is still blocked 1.5 s after the signal, such as a wait for a locked file, is abandoned. Data that
     was acknowledged before remains stored.
     """
+    from queue import Empty, SimpleQueue  # imported late, since only servers wait
+
     received: SimpleQueue[int] = SimpleQueue()  # a signal handler may use this queue, but not an Event
     timer = _Timer()
 

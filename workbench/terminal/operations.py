@@ -10,6 +10,7 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.base.errors import InvalidRequest
+from workbench.base.frozen import frozen
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import (
     Integer,
@@ -27,10 +28,8 @@ from workbench.client.calls.request_checks import request_problems
 from workbench.service.interface.convert import MAX_BODY, placeholders
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS, Operation, Operations
-from workbench.service.rendering.calls import curl
 from workbench.terminal.binding import command
 from workbench.terminal.exits import say, usage_error
-from workbench.terminal.inputs import input_bytes
 from workbench.terminal.output import Output
 from workbench.terminal.where import complete_member
 
@@ -47,7 +46,7 @@ Allowed = Literal["partial-address", "masked-value", "unusual-text", "unverified
 
 
 @Parameter(name="*", group=_CALL)
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Calling:
     """Options for sending a request.
 
@@ -157,6 +156,8 @@ def _dry_run(
     api: "Session", operation: Operation[..., Any], arguments: Mapping[str, Any], allowing: Collection[str], how: Output
 ) -> str:
     """Return a request as a curl command, after the same checks that the client makes."""
+    from workbench.service.rendering.calls import curl  # imported late, as few commands need it
+
     request = build(operation.request, arguments)
     real = context_of(api).real
     broken = request_problems(operation, request, allowing, check=True, real=real, limits=api.limits)
@@ -208,6 +209,8 @@ def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> di
         if len(data) > MAX_BODY:
             raise usage_error(f"stdin is larger than {MAX_BODY:,} bytes.")
     else:
+        from workbench.terminal.inputs import input_bytes  # imported late, as few commands need it
+
         data = input_bytes(Path(place), MAX_BODY)
     request, raw = converter.read_file(operation, data, place)
     return {

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress
@@ -13,6 +12,7 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import (
     Array,
@@ -36,7 +36,7 @@ _LONG_COLUMN = 26  # in characters; columns of ids or addresses are longer
 
 
 @Parameter(name="*", group=Group("Output", sort_key=9))
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Output:
     """Options for the output.
 
@@ -80,6 +80,7 @@ def show(x: Any, how: Output) -> None:
 def page(text: str) -> None:
     """Print text. Text that is taller than the terminal goes to the pager ($PAGER, or else less), as in git and gh."""
     if sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty():
+        import shutil  # imported late, since few commands use a pager
         import subprocess
 
         pager = shlex.split(os.environ.get("PAGER", "less"))

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-import attrs
 from cyclopts import App, Group, Parameter
 
+from workbench.base.frozen import frozen
 from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
@@ -31,7 +31,7 @@ from workbench.terminal.where import Name, Text, Uuid, Whole, kept_path, read_du
 if TYPE_CHECKING:
     from workbench.client.session import Session
 
-_KEYS = frozenset({"api_key", "signing_key"})
+_KEYS = frozenset({"signing_key"})
 _MAX_KEY_FILE = 10_000
 _MAX_FILE = 4_000_000
 _CONTROL = Group("Control", sort_key=1)
@@ -130,7 +130,7 @@ def advance(api: "Session", duration: str | None = None, /, *, until: datetime |
 
 
 @Parameter(name="*")
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Listening:
     """Options for a server's address.
 

@@ -9,13 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import attrs
 from cyclopts import Group, Parameter
 
+from workbench.base.frozen import frozen
 from workbench.base.schema.walk import Boolean, Choice, Member
 from workbench.base.system.process import own_address
 from workbench.client.calls.keys import state_folder
-from workbench.client.calls.profiles import open_profile, profile_names
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.naming import operation_named, unknown_operation
 from workbench.service.interface.table import OPERATIONS, Operation
@@ -72,11 +71,13 @@ def kept_path() -> Path:
 
 def complete_profiles(context: object) -> Iterable[str]:
     """Complete the name of a profile."""
+    from workbench.client.calls.profiles import profile_names
+
     return profile_names()
 
 
 @Parameter(name="*", group=Group("Where", sort_key=8))
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Where:
     """Options for the target of a command.
 
@@ -146,6 +147,8 @@ def arguments_of(where: Where) -> dict[str, Any]:
         return {"path": path, "tenant": where.tenant, "journal": path.with_name("journal-sandbox.db")}
     if where.tenant:
         raise usage_error("--tenant applies only to a sandbox; the key of a profile determines its tenant.")
+    from workbench.client.calls.profiles import open_profile  # imported late, as a sandbox needs no profile
+
     profile = open_profile(name)
     if profile.environment == "production" and not where.live:
         raise usage_error(f"Profile {name} is a production service. Add --live to confirm.")

@@ -7,10 +7,10 @@ message.json, then the wallet's signature, then transaction > transaction.json.
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import attrs
 from cyclopts import Group, Parameter
 
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.schema import strict_json
 from workbench.client import withdrawals
 from workbench.client.session import sandbox_of
@@ -31,7 +31,7 @@ _Signed = Annotated[Path, Parameter(help="Output of `withdrawals sign --from PLA
 
 
 @Parameter(name="*", group=Group("Withdrawal", sort_key=2))
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Terms:
     """Values of a withdrawal that are not in the interface.
 

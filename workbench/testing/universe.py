@@ -6,15 +6,16 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from workbench.base.errors import ApiError
 from workbench.base.schema.rules import FULL
 from workbench.sandbox.cards import authorize, refund, reverse
+from workbench.sandbox.draws import Lists, Options, draw, read_lists
 from workbench.service.interface.transactions import SimulatedTransaction
-from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.deliveries import MADE_UP, Deliveries, Event
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
@@ -26,14 +27,9 @@ _CALM = 3_600.0  # seconds at the end without faults, in which the application c
 _GAPS = (30.0, 1.0, 600.0, 3_600.0, 40_000.0)
 _PAUSES = (30.0, 1.0, 3_600.0, 30_000.0)
 _MONTH = 16.3 * 86_400.0  # seconds from the start time of the sandbox to the last hours of the month
-_AMOUNTS = (1_000, 420, 9_999, 101, 2_500, 735, 5_500, 4)
 _EXPIRY = 2 * 86_400.0  # seconds until a hold expires
-_MERCHANTS = ("Example Market", 'Café Zürich "24"', "寿司", "NORTHERN AIR     ", "O'Brien & Söhne / #7")
-_FATES = (
-    "settled", "reversed", "declined", "reduced", "left open", "settled below", "settled above", "increased",
-    "captured twice", "expired", "reduced twice", "cleared with 0",
-)  # fmt: skip
-"""Possible outcomes of a purchase. Tips and fuel settle above or below, shipments in parts, hotels increase a hold."""
+_LIKELY = {"amount": 0.9, "fate": 0.45, "merchant": 0.25}
+"""Probability of an unusual choice in a purchase, by name. Other choices have one option."""
 _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124", "134", "234", "1234")
 """Subsets of four purchases, smallest first, so that shrinking can keep any of them."""
 
@@ -219,18 +215,32 @@ _PARTS = {"reversed": (1,), "expired": (1,), "cleared with 0": (1,), "reduced": 
 """Parts of the hold that a reversal releases, by fate: all of it, a half or a quarter."""
 
 
+@lru_cache(maxsize=1)
+def _lists() -> Lists:
+    return read_lists(Path(__file__).with_name("universe.toml"))
+
+
 class _Purchase:
     """A purchase in a universe's traffic."""
 
     def __init__(self, universe: Universe, name: str) -> None:
         self.universe, self.name, self.key = universe, name, ""
         self.settled = 0
-        self.cents = self.choose("amount", _AMOUNTS, 0.9)
-        self.fate = self.choose("fate", _FATES, 0.45)
+        self.drawn = draw(self, _lists())
+        self.cents, self.fate = self.drawn.amount, self.drawn.outcome
         self.refunds = self.choose("refunds", ((), (1,), (2,), (1, 2)), 0.5)
         self.gaps = [self.choose(f"gap {i}", _GAPS, 0.3) for i in range(3)]
         self.card = self.choose("card", universe.guide["cards"]["active"], 0.5)
-        self.merchant = self.choose("merchant", _MERCHANTS, 0.25)
+
+    def pick(self, what: str, options: Options) -> str:
+        """Choose an option of a list by a decision."""
+        option: str = self.choose(what, options[0], _LIKELY.get(what, 0.0))
+        return option
+
+    def between(self, what: str, knots: Sequence[float]) -> float:
+        """Choose one of the values by a decision."""
+        value: float = self.choose(what, knots, _LIKELY.get(what, 0.0))
+        return value
 
     def choose(self, what: str, options: Sequence[Any], probability: float) -> Any:
         """Return an option, which is usually the first."""
@@ -245,9 +255,9 @@ class _Purchase:
         self.universe.happen(_changed(self.universe.latest[self.key], why, action, **spend))
 
     def authorize(self) -> None:
-        universe, declined = self.universe, DeclineReason.CVV_MISMATCH if self.fate == "declined" else None
-        members = {"card_id": self.card, "amount": self.cents, "currency": "USD", "merchant_name": self.merchant}
-        answer = universe.simulate(authorize, **members, merchant_category_code="5411", decline_reason=declined)
+        universe, reason = self.universe, self.drawn.decline_reason
+        members = {"card_id": self.card, "amount": self.cents, "currency": "USD", **self.drawn.merchant}
+        answer = universe.simulate(authorize, **members, decline_reason=reason)
         self.key = str(answer.transaction_id)
         universe.names[self.key] = f"purchase {self.name}"
         universe.add_line("traffic", f"purchase {self.name} of {self.cents} cents: {answer.status} ({short(self.key)})")

@@ -23,7 +23,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from workbench.analysis.charts.data import Steps, plain, wrapped
 from workbench.analysis.tables.rows import UNKNOWN
-from workbench.service.rendering.design import Drawing
+from workbench.service.rendering.markup import Drawing
 
 INK = "#6f7681"
 """Text color in saved files: contrast 4.6 on white, 4.1 on #111. In notebooks, text has the page's text color."""

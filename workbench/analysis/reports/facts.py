@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from workbench.analysis.tables.event_frames import ARRIVAL, DELIVERY
@@ -56,6 +57,59 @@ def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -
         codes = np.append(places, -1)[codes]
     categories = pd.Index(pd.array(texts, dtype=TEXT))
     return pd.Series(pd.Categorical.from_codes(codes, categories=categories, validate=False), index=values.index)
+
+
+def numbered(values: "pd.Series[Any]") -> NDArray[np.int64]:
+    """Return the number of each id, and -1 for a missing id. Ids of one length take half as long as other ids."""
+    words = _words(values)
+    if words:
+        codes, hashes = pd.factorize(_hashes(words))
+        first = first_places(codes, len(hashes))[codes]
+        later = np.flatnonzero(first != np.arange(len(codes)))
+        if all(np.array_equal(word[later], word[first[later]]) for word in words):  # no two ids have the same hash
+            return codes
+    return pd.factorize(values)[0]
+
+
+def first_places(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return the first position of each of the codes from 0 to `count` - 1."""
+    first = np.zeros(count, "int64")
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first
+
+
+def repeated(values: "pd.Series[Any]") -> NDArray[np.bool_]:
+    """Return a mask of the ids that occur in an earlier row."""
+    words = _words(values)
+    if words:
+        hashes = np.sort(_hashes(words))
+        if not (hashes[1:] == hashes[:-1]).any():
+            return np.zeros(len(values), bool)
+    again: NDArray[np.bool_] = values.duplicated().to_numpy() & mask(values.notna())
+    return again
+
+
+def _hashes(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
+    """Return a number for each row of words; equal rows have equal numbers."""
+    hashes = np.zeros(len(words[0]), "u8")
+    for word in words:
+        hashes = (hashes ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
+
+
+def _words(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
+    """Return ids of one length as columns of 8 bytes each; none if an id is missing, short or of another length."""
+    if values.dtype != TEXT or values.empty:
+        return []
+    texts: Any = pa.chunked_array(pa.array(values.array)).combine_chunks()
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, "int64", len(texts) + 1, 8 * texts.offset)
+    start, width = int(ends[0]), int(ends[1] - ends[0])
+    if width < 8 or (np.diff(ends) != width).any():
+        return []
+    places = [*range(0, width - 8, 8), width - 8]
+    return [np.ndarray(len(texts), "u8", data, start + place, (width,)) for place in places]
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -232,31 +286,44 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     changes, refunds = np.flatnonzero(updated), np.flatnonzero(is_refund)
     moves = change[changes]
     starts = np.select([declined, opens], [1, 2], 0)
-    parts: tuple[tuple[Any, ...], ...] = (  # kind, positions, and the requested, held, posted and refunded amounts
-        (starts[begun], first[begun], base[begun], np.where(opens, opened, 0)[begun], 0, 0),
-        (np.where(moves > 0, 3, 4), changes, moves.clip(0), moves, 0, 0),
-        (5, settlements[counts], 0, -taken[counts], amount[settlements[counts]], 0),
-        (4, settlements[rest], 0, taken[rest] - held[rest], 0, 0),
-        (6, refunds, 0, 0, 0, -amount[refunds]),
+    parts: tuple[tuple[Any, NDArray[np.int64], dict[str, Any]], ...] = (  # kinds, positions and amounts
+        (
+            starts[begun],
+            first[begun],
+            {"requested_cents": base[begun], "held_cents": np.where(opens, opened, 0)[begun]},
+        ),
+        (np.where(moves > 0, 3, 4), changes, {"requested_cents": moves.clip(0), "held_cents": moves}),
+        (5, settlements[counts], {"held_cents": -taken[counts], "posted_cents": amount[settlements[counts]]}),
+        (4, settlements[rest], {"held_cents": taken[rest] - held[rest]}),
+        (6, refunds, {"refunded_cents": -amount[refunds]}),
     )
-    columns = [np.concatenate([np.broadcast_to(part[i], len(part[1])) for part in parts]) for i in range(6)]
-    order = np.lexsort(columns[:2])
-    kinds, places, *cents = (values[order] for values in columns)
+    kinds = np.concatenate([np.broadcast_to(np.asarray(kind, "int8"), len(where)) for kind, where, _ in parts])
+    places = np.concatenate([where for _, where, _ in parts])
+    order = np.lexsort((kinds, places))
+    kinds, places = kinds[order], places[order]
+    rows = np.empty(len(order), "int64")
+    rows[order] = np.arange(len(order))
+    cents = {name: np.zeros(len(order), "int64") for name in CENTS}
+    for _, where, amounts in parts:
+        own, rows = rows[: len(where)], rows[len(where) :]
+        for name, values in amounts.items():
+            cents[name][own] = values
+    cents["net_cents"] = cents["posted_cents"] - cents["refunded_cents"]
     is_same = np.array_equal(places, place)
 
     def column(name: str) -> Any:
         return events[name].array if is_same else events[name].array.take(places)
 
-    no_amount = mask(events["amount"].isna())[places] & np.isin(kinds, [2, 5])
-    unknown = no_amount | ~begun[codes[places]] & np.isin(kinds, [3, 4, 5])
-    missing = (unknown, unknown, no_amount, *[np.zeros(len(kinds), bool)] * 2)
-    amounts = zip(CENTS, [*cents, cents[2] - cents[3]], missing, strict=True)
+    no_amount = mask(events["amount"].isna())[places] & ((kinds == 2) | (kinds == 5))
+    unknown = no_amount | (~begun[codes[places]] & (kinds >= 3) & (kinds <= 5))
+    missing = {"requested_cents": unknown, "held_cents": unknown, "posted_cents": no_amount}
+    never = np.zeros(len(kinds), bool)
     columns_of: dict[str, Any] = {
         "transaction_id": column("transaction_id"),
         "event_id": column("id"),
         "posting": pd.Categorical.from_codes(kinds, dtype=DTYPES["posting"]),
         **{name: column(name) for name in ("at", "known_at", "clock", "earliest", "latest")},
-        **{name: pd.arrays.IntegerArray(values, rows) for name, values, rows in amounts},
+        **{name: pd.arrays.IntegerArray(values, missing.get(name, never)) for name, values in cents.items()},
         **{name: column(name) for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS))},
     }
     return pd.DataFrame(columns_of, copy=False)

@@ -28,6 +28,8 @@ from workbench.analysis.reports.facts import (
     facts_of,
     known_by,
     mask,
+    numbered,
+    repeated,
     shown,
     timed,
 )
@@ -373,7 +375,7 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, s
             columns[name] = coded(columns[name], write)
     columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
     table = pd.DataFrame(columns, copy=False).reset_index(drop=True)
-    table[NUMBER] = pd.factorize(table["transaction_id"])[0]
+    table[NUMBER] = numbered(table["transaction_id"])
     return table
 
 
@@ -393,6 +395,9 @@ def _from_number(text: str) -> str:
 
 
 def _converted(values: "pd.Series[Any]", dtype: Any, name: str) -> "pd.Series[Any]":
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        different = _converted(pd.Series(values.cat.categories), dtype, name)
+        return pd.Series(different.array.take(values.cat.codes.to_numpy(), allow_fill=True), values.index)
     if dtype == TIME:
         texts = values.astype(TEXT) if is_numeric_dtype(values) else values.astype(object)
         times = pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601").astype(TIME)
@@ -440,10 +445,10 @@ def _of_events(
     own = [name for name in frame if not str(name).startswith(("body.", "extra")) and name not in _ENVELOPE]
     names = {"id": "id", "transaction_id": "body.id", "known_at": "at"}
     names |= {name: f"body.spend.{member}" for name, member in _SPEND.items()}
-    repeated = pd.Series(pd.factorize(frame["id"])[0]).duplicated().to_numpy() & mask(frame["id"].notna())
+    is_repeated = repeated(frame["id"])
     is_known = mask(frame["kind"].astype(TEXT).isin(_KINDS))
     has_id = mask(frame["body.id"].notna()) if "body.id" in frame else np.zeros(len(frame), bool)
-    kept = is_known & has_id & ~repeated
+    kept = is_known & has_id & ~is_repeated
     chosen = frame if kept.all() else frame[kept]
     columns = {name: chosen[member] for name, member in names.items() if member in chosen}
     columns |= {"action": chosen["kind"].astype(TEXT), **{str(name): chosen[name] for name in own}}
@@ -451,7 +456,7 @@ def _of_events(
     events["status"] = coded(events["status"], lambda status: status.strip().lower())
     source = chosen["at_source"] if "at_source" in chosen else pd.Series("delivery", chosen.index)
     events, clocks = timed(events, source.astype(TEXT).reset_index(drop=True))
-    is_odd = ~is_known | (frame["id"].isin(frame["id"][repeated]).to_numpy() if repeated.any() else False)
+    is_odd = ~is_known | (frame["id"].isin(frame["id"][is_repeated]).to_numpy() if is_repeated.any() else False)
     odd = _odd(frame[is_odd])
     others = nameless = ~is_known
     if others.any():
@@ -460,7 +465,7 @@ def _of_events(
     counts = Counter(unread)
     counts[NO_EVENT] += int(nameless.sum())
     counts[NEW_KIND] += int(others.sum())
-    counts["event without a transaction"] += int((is_known & ~has_id & ~repeated).sum())
+    counts["event without a transaction"] += int((is_known & ~has_id & ~is_repeated).sum())
     complete = frame.attrs.get("complete")
     return Reading(
         kind,
@@ -593,17 +598,16 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
         values = [part[place].array[rows] for part, rows in zip(parts, places, strict=True)]
         events[name] = pd.concat(map(pd.Series, values), ignore_index=True).array.take(order)
     untimed = events["at"].isna()
-    events = events.assign(
+    return events.assign(
         action=pd.Categorical.from_codes(np.minimum(actions, 3), pd.Index([part[0] for part in parts[:4]])),
         status=pd.Categorical.from_codes(declined.astype("int8")[places_of], pd.Index(["", "declined"])),
         known_at=events["at"],
         clock=pd.Categorical.from_codes(np.zeros(len(events), "int8"), pd.Index(["event"])),
         earliest=events["earliest"].where(untimed),
         latest=events["latest"].where(untimed),
-        authorized_amount=pd.Series(pd.NA, events.index, dtype="Int64"),
-        id=None,
+        authorized_amount=pd.Series(index=events.index, dtype="Int64"),
+        id=pd.Series(index=events.index, dtype=TEXT),
     )
-    return events.astype({name: dtype for name, dtype in EVENTS.items() if name not in {*CODED, "status"}})
 
 
 _MADE = frozenset({*_AMOUNTS, *_COUNTS, "updated_at", "refunded_at", "status"})

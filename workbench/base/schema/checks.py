@@ -19,6 +19,7 @@ import attrs
 
 from workbench.base.arguments import UTF_8
 from workbench.base.errors import Problem, hidden_characters
+from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import masks, walk
 from workbench.base.schema.fields import MASK, OPEN, About, Rule
@@ -41,7 +42,7 @@ class Writer(Protocol):
     def kind_writer(self, kind: Kind, keep: bool, /) -> Callable[[Any], Any] | None: ...
 
 
-@attrs.frozen
+@frozen
 class Doubtful:
     """A value that is missing or may break a rule, or a record with rules over several members."""
 
@@ -396,7 +397,7 @@ def _cautions(seen: Survey) -> Iterator[Problem]:
             yield Problem(path, "max_length", text)
 
 
-_NEVER_AN_SSN = re.compile(r"(?=[0-9]{9}\Z)(?:000|666|9|...00|.....0000)")
+_NEVER_AN_SSN = r"(?=[0-9]{9}\Z)(?:000|666|9|...00|.....0000)"
 _EXAMPLE_ADDRESSES = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 
 
@@ -406,13 +407,13 @@ def advice(name: str, value: str | date, record: object) -> str | None:
     match name:
         case "birth_date" if ISO_DAY.fullmatch(text) and not "1900" <= text <= str(datetime.now(UTC).date()):
             return "is not a plausible date of birth (1900 to today)"
-        case "national_id" if getattr(record, "country_of_issue", None) == "US" and _NEVER_AN_SSN.match(text):
+        case "national_id" if getattr(record, "country_of_issue", None) == "US" and re.match(_NEVER_AN_SSN, text):
             return "is in a range that is never issued as an SSN"
         case "country_of_issue" if len(text) == 2 and text != text.upper():
             return f"is usually written in capitals, {text.upper()}"
         case "routing_number" if str(getattr(record, "currency", "")).lower() == "usd" and not _is_routing_number(text):
             return "is not a routing number for usd (nine digits, the last a check digit)"
-        case "postal_code" if getattr(record, "country_code", None) == "US" and not _US_POSTAL_CODE.fullmatch(text):
+        case "postal_code" if getattr(record, "country_code", None) == "US" and not re.fullmatch(_US_POSTAL_CODE, text):
             return "is not a US postal code: five digits, such as 02134"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
             public = ipaddress.ip_address(text).is_global
@@ -427,7 +428,7 @@ def _is_routing_number(text: str) -> bool:
 
 
 # the second alternative accepts foreign codes that contain letters
-_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")
+_US_POSTAL_CODE = "[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*"
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, such as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),

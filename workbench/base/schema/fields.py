@@ -9,6 +9,8 @@ from typing import Any, TypeVar, dataclass_transform
 
 import attrs
 
+from workbench.base.frozen import equal, frozen, hash_of
+
 DOTS = "•••"
 MASK = "•"  # marks a masked value, which is sent only if the caller allows it
 
@@ -85,7 +87,7 @@ class Reason(str):
         return reason
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Rule:
     """Constraints on a value, named as in JSON Schema."""
 
@@ -100,7 +102,7 @@ class Rule:
     says: str | None = None  # text for the rule if the pattern is not readable, such as "an EVM address (0x…)"
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class About:
     """Metadata of a field."""
 
@@ -183,22 +185,10 @@ def record(cls: type[T]) -> type[T]:
     """Make a class a record, which is frozen and keyword-only, and masks private values in its repr."""
     frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
     if not hasattr(cls, RECORD):  # all records share these methods, since attrs would compile them for each class
-        for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
+        for name, method in (("__repr__", _repr), ("__eq__", equal), ("__hash__", hash_of)):
             setattr(frozen, name, method)
     setattr(frozen, RECORD, True)
     return frozen
-
-
-def _compared(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, field.name) for field in self.__attrs_attrs__ if field.eq)
-
-
-def _equal(self: object, other: object) -> Any:
-    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
-
-
-def _hash(self: object) -> int:
-    return hash((type(self), _compared(self)))
 
 
 def _repr(self: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import MAX_PROBLEMS, Problem, WorkbenchError
+from workbench.base.frozen import frozen
 from workbench.base.schema import walk
 from workbench.base.schema.rules import FULL, ISO_DAY, iso_day
 from workbench.base.schema.strict_json import Repaired
@@ -138,7 +139,7 @@ def mismatch(message: str) -> Unreadable:
     return Unreadable((Problem("", "type", message),))
 
 
-@attrs.frozen
+@frozen
 class Unusual:
     """An unusual value that could be read. The record gets the value and a mark."""
 

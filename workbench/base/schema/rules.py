@@ -5,8 +5,7 @@ from datetime import date
 from enum import Enum
 from typing import Literal
 
-import attrs
-
+from workbench.base.frozen import frozen
 from workbench.base.schema.fields import Reason
 
 
@@ -37,7 +36,7 @@ EMAIL_ADDRESS = re.compile(rf"[^@{_BLANK}]+@[^@{_BLANK}]+")
 Names = tuple[str, ...]
 
 
-@attrs.frozen
+@frozen
 class OneOf:
     """Rule that a request contains exactly one of several groups of fields, with all fields of the group."""
 
@@ -46,7 +45,7 @@ class OneOf:
     assumed: Reason | None = None
 
 
-@attrs.frozen
+@frozen
 class When:
     """Rule for requests in which a field has a certain value: other fields are required, or must match a pattern."""
 

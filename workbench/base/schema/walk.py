@@ -9,36 +9,40 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
+from workbench.base.frozen import frozen
 from workbench.base.schema.fields import ABOUT, RECORD, About, Reason
 from workbench.base.schema.rules import CrossRule, Full
 
 
-@attrs.frozen
+@frozen
 class Kind:
-    """Kind of value that a member holds. Readers dispatch on the class of the kind."""
+    """Kind of value that a member holds. Readers dispatch on the class of the kind.
+
+    Attributes:
+        of: Enum of a `Choice`, record of a `Nested`, or kind of the items of an `Array`.
+        full: Whether `FULL` omits an `Integer`.
+        text: Whether a number is sent as text instead of a JSON number.
+    """
+
+    of: Any = None
+    full: bool = False
+    text: bool = False
 
 
 class Text(Kind):
     """A `str`."""
 
 
-@attrs.frozen
 class Integer(Kind):
-    """An `int`. With `full`, `FULL` omits the member, and with `text`, the number is sent as text."""
-
-    full: bool = False
-    text: bool = False
+    """An `int`."""
 
 
 class Boolean(Kind):
     """A `bool`."""
 
 
-@attrs.frozen
 class DecimalNumber(Kind):
-    """A `Decimal`. With `text`, the number is sent as text instead of a JSON number."""
-
-    text: bool
+    """A `Decimal`."""
 
 
 class Numeric(Kind):
@@ -53,32 +57,23 @@ class Date(Kind):
     """A `date`, or its ISO text."""
 
 
-@attrs.frozen
 class Choice(Kind):
     """A member of an enum. In an answer it may also be unknown text."""
 
-    of: type[StrEnum]
 
-
-@attrs.frozen
 class Nested(Kind):
     """Another record."""
 
-    of: type[Any]
 
-
-@attrs.frozen
 class Array(Kind):
     """A tuple of a kind."""
-
-    of: Kind
 
 
 class Untyped(Kind):
     """Any JSON value."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Member:
     """One field of a record, with names, metadata and kind."""
 

@@ -5,13 +5,10 @@ write concurrently (`BEGIN IMMEDIATE`). A file is left unchanged if it belongs t
 damaged, or has an unknown schema. Deleted values are overwritten. The file is readable only by its owner.
 """
 
-import glob
 import hashlib
 import os
-import shutil
 import sqlite3
 import stat
-import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -347,10 +344,12 @@ class Database:
     def remove_ended_leases(self) -> None:
         """Remove the stale leases of processes that have ended."""
         if self.path is not None:
-            for path in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.lock"):
-                lock = FileLock(path.with_suffix(""))
-                if lock.acquire():
-                    lock.remove()
+            prefix = f"{self.path.name}."
+            for path in self.path.parent.iterdir():
+                if path.name.startswith(prefix) and path.name.endswith(".lock", len(prefix)):
+                    lock = FileLock(path.with_suffix(""))
+                    if lock.acquire():
+                        lock.remove()
 
     def forget_deleted(self) -> None:
         """Rewrite the file so that it contains no deleted data."""
@@ -416,6 +415,9 @@ def _check_stored(path: Path, schema: str) -> None:
     if problem and log.exists() and log.stat().st_size:  # the changes in the log are checked in a copy
         if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
             return  # the file is too large to copy, and is checked when the database is open
+        import shutil  # imported late, since few files need a copy
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             copied = Path(folder, path.name)
             for file in (path, log):

@@ -3,8 +3,6 @@
 import errno
 import os
 import re
-import secrets
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -139,7 +137,7 @@ def write_files(
 
 def _draft(path: Path) -> Path:
     """Return a temporary name in the same folder for an incomplete file or folder."""
-    return path.with_name(f".{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
+    return path.with_name(f".{path.name[:40]}.{os.getpid()}-{os.urandom(4).hex()}{path.suffix}")
 
 
 def _write_draft(draft: Path, write: Callable[[BinaryIO], Any] | bytes, private: bool) -> None:
@@ -183,7 +181,13 @@ def new_folder(folder: Path, *, replace: bool = False) -> Iterator[Path]:
             _exchange(draft, folder) if replace and folder.exists() else draft.replace(folder)
             sync_folder(folder.parent)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        _remove_folder(draft)
+
+
+def _remove_folder(path: Path) -> None:
+    import shutil  # imported late, since the import loads compression libraries
+
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _sync_file(path: Path) -> None:
@@ -209,7 +213,7 @@ def _exchange(draft: Path, folder: Path) -> None:
 
 
 _HERE, _EXCHANGE = -100, 2  # values of AT_FDCWD and RENAME_EXCHANGE on Linux
-_TEMPORARY = re.compile(r"\.(.+)\.(\d+)-\w{8}(?:\.[^.]+)?")
+_TEMPORARY = r"\.(.+)\.(\d+)-\w{8}(?:\.[^.]+)?"
 
 
 def remove_temporary(folder: Path, *paths: Path) -> bool:
@@ -220,11 +224,11 @@ def remove_temporary(folder: Path, *paths: Path) -> bool:
     """
     others, names = False, {path.name[:40] for path in paths}
     for name in os.listdir(folder):  # noqa: PTH208 - a folder may have many files
-        writer = _TEMPORARY.fullmatch(name)
+        writer = re.fullmatch(_TEMPORARY, name)
         others = others or writer is None
         if writer is not None and (not names or writer[1] in names) and not _is_running(int(writer[2])):
             path = folder / name
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            _remove_folder(path) if path.is_dir() else path.unlink(missing_ok=True)
     return others
 
 

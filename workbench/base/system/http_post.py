@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import attrs
-
+from workbench.base.frozen import frozen
 from workbench.base.system.seconds import monotonic
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class ForbiddenUrl(ValueError):
     """The URL is not allowed."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Target:
     """A checked URL."""
 
@@ -48,7 +47,7 @@ class Target:
     secure: bool
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PostResult:
     """Status of the response, or the reason for its absence."""
 

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import attrs
 
+from workbench.base.frozen import frozen
+
 _PART = 2**22  # bytes per read
 MAX_RATIO = 200
 """Maximum ratio of unpacked to packed size."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class FileLimits:
     """Limits on the content of a file."""
 

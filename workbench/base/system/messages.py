@@ -8,6 +8,8 @@ from typing import Any
 
 import attrs
 
+from workbench.base.frozen import frozen
+
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 """Names of this machine."""
 
@@ -47,7 +49,7 @@ class HeaderDict(dict[str, str]):
         return super().get(name.lower(), default)
 
 
-@attrs.frozen(repr=False)
+@frozen
 class Request:
     """A request with its complete body. Header names are in lower case, or the mapping ignores their case."""
 
@@ -63,7 +65,7 @@ class Request:
         return f"<{self.method} with {len(self.body):,} bytes>"
 
 
-@attrs.frozen
+@frozen
 class Response:
     """A response and how it is sent. If `file` is set, it is sent in chunks instead of `body`.
 

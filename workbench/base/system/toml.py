@@ -21,7 +21,7 @@ _VALUES = re.compile(
     re.DOTALL,
 )
 """Pattern of a comment or text, including an unterminated one, without backtracking."""
-_LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}")
+_LONG_NAME = rf"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}"
 
 
 class NotToml(ValueError):
@@ -79,7 +79,7 @@ def loads(text: str) -> dict[str, Any]:
     """
     if len(text) > MAX_BYTES:
         raise NotToml(f"is longer than {MAX_BYTES:,} characters")
-    if _LONG_NAME.search(_VALUES.sub("_", text)):
+    if re.search(_LONG_NAME, _VALUES.sub("_", text)):
         raise NotToml(f"is nested too deeply: a name has more than {MAX_PARTS} parts")
     import tomllib  # imported late, because few commands read a file
 

@@ -3,14 +3,13 @@
 import ipaddress
 from urllib.parse import urlsplit
 
-import attrs
-
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import Problem, UsageError, visible
+from workbench.base.frozen import frozen
 from workbench.service.interface.table import PREFIX
 
 
-@attrs.frozen
+@frozen
 class BaseUrl:
     """A base URL: `https://host[:port]/v1`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import Attempt
+from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy, declare
 from workbench.service.interface.table import OPERATIONS
 
@@ -64,7 +65,7 @@ RESEND = "resend"
 """Resolver recorded for a call whose resend succeeded."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Resolution:
     """A person's decision on a call with an unknown outcome."""
 
@@ -77,7 +78,7 @@ class Resolution:
         return f"{self.outcome.shown} by {self.by} at {self.at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@frozen(kw_only=True)
 class JournalEntry:
     """Journal entry of a call with an effect. Request and answer are masked."""
 
@@ -130,7 +131,7 @@ class JournalEntry:
         return f"<{self}>"
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Note:
     """A journal note about the client, for example that it was armed."""
 

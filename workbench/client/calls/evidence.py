@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 import attrs
 
+from workbench.base.frozen import frozen
 from workbench.base.schema.walk import is_record
 from workbench.client.calls.effects import RESEND, JournalEntry, Outcome
 from workbench.service.interface.effects import UNCLEAR, Effect, Key, Stored, Trace
@@ -37,7 +38,7 @@ class EventSource(Protocol):
         """Return the events after the earliest mark, and their world id if the events are complete, otherwise ""."""
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@frozen(kw_only=True)
 class Evidence:
     """Verdict of the received events on a call with an unknown outcome, with its reason. It has no truth value.
 
@@ -77,7 +78,7 @@ class Evidence:
         return f"<evidence on {self.attempt}: {self.verdict}; {self.reason}>"
 
 
-@attrs.frozen
+@frozen
 class _Call:
     """A call that may have caused an event, with the event's key, and whether the call certainly caused the event."""
 

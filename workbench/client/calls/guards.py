@@ -10,6 +10,7 @@ import attrs
 
 from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import DuplicateSuspected, NotArmed, Problem, UsageError, WrongEnvironment, advise, visible
+from workbench.base.frozen import frozen
 from workbench.base.keys import Key
 from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.fields import SECRET
@@ -37,7 +38,7 @@ LONGEST = 120  # maximum number of minutes for which operations can be armed
 
 
 @hide_arguments_of_methods
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Limits:
     """Limits for a client's calls: rates, amounts, rows and recipients. None sets no limit.
 
@@ -65,7 +66,7 @@ class Limits:
         return any(cap is not None for cap in (self.amount, self.native_amount, self.recipients))
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Arming:
     """Permission for writes in production: operations, expiry and reason."""
 

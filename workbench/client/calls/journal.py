@@ -4,7 +4,6 @@ The journal is a SQLite database, in memory for an embedded sandbox and in an ow
 is on disk before it is sent. Requests and answers are stored masked, and bodies only as keyed hashes.
 """
 
-import getpass
 import hashlib
 import hmac
 import json
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 import attrs
@@ -33,12 +32,14 @@ from workbench.base.system.interrupts import uninterrupted
 from workbench.client.calls.effects import JournalEntry as JournalEntry  # re-exported for code that reads journals
 from workbench.client.calls.effects import Note as Note
 from workbench.client.calls.effects import Outcome, Resolution
-from workbench.client.calls.evidence import EventSource, Evidence, Evidences, Verdict
 from workbench.client.calls.keys import installation_secret
 from workbench.client.calls.pace import Clock
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.effects import Key
 from workbench.service.interface.table import OPERATIONS, Operation
+
+if TYPE_CHECKING:  # imported on first use, since few commands ask for evidence
+    from workbench.client.calls.evidence import EventSource, Evidence
 
 APPLICATION = 0x43495257  # "CIRW"
 SAME_WITHIN = timedelta(days=1)
@@ -530,13 +531,15 @@ class Journal:
             raise UsageError("this journal has no client; use api.journal", of="journal.resend")
         return recorder.send_again(request, attempt)
 
-    def evidence(self, attempt: str) -> Evidence:
+    def evidence(self, attempt: str) -> "Evidence":
         """Return the verdict of the received events on a call: done, not found, open, or no event.
 
         The events that only such calls cause are counted, minus the events of other calls in this journal. The counts
         assume that no program with another journal makes equal calls. A call that the service accepted is done without
         any events, even if its answer was unreadable.
         """
+        from workbench.client.calls.evidence import Evidence, Verdict
+
         entry = self[attempt]
         if entry.outcome is Outcome.DONE:
             return Evidence(attempt=entry.id, verdict=Verdict.DONE, reason="the service accepted this call")
@@ -547,8 +550,10 @@ class Journal:
             )
         return next(self.evidence_of([entry]))
 
-    def evidence_of(self, entries: Iterable[JournalEntry]) -> Iterator[Evidence]:
+    def evidence_of(self, entries: Iterable[JournalEntry]) -> "Iterator[Evidence]":
         """Return the evidence for several calls. The events are read only once."""
+        from workbench.client.calls.evidence import Evidences
+
         recorder = self._recorder
         evidences = Evidences(recorder.entries(), recorder.events, recorder.hashed)
         return map(evidences.of, entries)
@@ -583,6 +588,8 @@ def _outcome(text: str) -> Outcome | None:
 
 
 def _person() -> str:
+    import getpass  # imported late, since only a resolution needs it
+
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):

@@ -1,6 +1,5 @@
 """Sources of a profile's key: environment variable, command, keyring or hidden prompt. Never a file."""
 
-import getpass
 import os
 import re
 import sys
@@ -45,6 +44,8 @@ def find_key(profile: Profile) -> Key:
     if stored is not None:
         return stored
     if can_prompt():
+        import getpass  # imported late, since few keys are typed
+
         return Key(getpass.getpass(f"API key of {profile.name} ({profile.environment}): ").strip())
     text = (
         f"is missing for profile {profile.name!r}; set {' or '.join(variables)}, or store it in the keyring as "

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.schema import masks, strict_json, walk
 from workbench.service.interface.table import Operation
 from workbench.service.interface.vocabulary import Role
@@ -84,7 +85,7 @@ class Broken:
         return f"<broken: {self.why}>"
 
 
-@attrs.frozen
+@frozen
 class ErrorBody:
     """Error and message of a refusal in any format, with repeated private values masked."""
 

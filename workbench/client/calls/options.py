@@ -1,6 +1,5 @@
 """Options of clients and connections, with their rules."""
 
-import importlib.util
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ import attrs
 
 from workbench.base.arguments import Fits, argument_problem
 from workbench.base.errors import Problem, unknown_name, visible
+from workbench.base.frozen import frozen
 from workbench.base.schema.walk import members, records, snake
 from workbench.client.calls.base_url import base_url_or_problem
 from workbench.client.calls.guards import Limits
@@ -36,7 +36,7 @@ _PROXY = Fits(
     "must be the address of an HTTP proxy, such as http://proxy.example.com:3128; SOCKS is not supported",
 )
 _HTTP2 = Fits(
-    lambda value: value is False or (value is True and importlib.util.find_spec("h2") is not None),
+    lambda value: value is False or (value is True and _has_http2()),
     "must be true or false, and needs the package h2; run: pip install h2",
 )
 LIMITS: Mapping[str, Any] = {
@@ -53,7 +53,7 @@ def rules_of(cls: type[Any]) -> Mapping[str, Any]:
     return {field.name: hints[field.name] for field in attrs.fields(cls) if field.default is not attrs.NOTHING}
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class HttpOptions:
     """Options of the connections to a service.
 
@@ -93,7 +93,7 @@ class HttpOptions:
         return environment_proxy(scheme, host) if self.trust_env else None
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Profile:
     """Connection settings of one service, from the profiles file."""
 
@@ -112,6 +112,12 @@ class Profile:
     sandbox: Annotated[Mapping[str, Any], _TABLE] = attrs.field(factory=dict)
     limits: Annotated[Limits, _TABLE] = attrs.field(factory=Limits)
     http: Annotated[Mapping[str, Any], _TABLE] = attrs.field(factory=dict, repr=False)
+
+
+def _has_http2() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("h2") is not None
 
 
 def _is_number(value: object) -> bool:

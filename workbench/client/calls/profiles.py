@@ -38,8 +38,8 @@ _LONGEST_SHOWN, _MAX_DIGITS = (
     24,
     4,
 )  # an error shows an unknown name only within these limits, because the name may be a misplaced key
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+_KEYLIKE = r"(?i)key$|token|secret|password|credential"
 
 
 def config_path() -> Path:
@@ -67,7 +67,7 @@ def open_profile(name: str | None = None) -> Profile:
     name = name or os.environ.get("WORKBENCH_PROFILE") or "default"
     problems: list[Problem] = []
     path = config_path()
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise InvalidProfile("invalid profile name (allowed: letters, digits, - and _)")
     tables = _tables(path, problems)
     table = tables.get(name)
@@ -115,7 +115,7 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     for variable, key in (("WORKBENCH_BASE_URL", "base_url"), ("WORKBENCH_ENVIRONMENT", "environment")):
         if os.environ.get(variable):
             table[key] = os.environ[variable]
-    for key in [key for key in table if key not in rules and _KEYLIKE.search(key)]:
+    for key in [key for key in table if key not in rules and re.search(_KEYLIKE, key)]:
         table.pop(key)
         problems.append(_key_in_file(where + visible(key, 60), name, path))
     _place(table, _PATHS, path.parent)

@@ -7,9 +7,10 @@ from urllib.parse import unquote, urlsplit
 import attrs
 
 from workbench.base.errors import Problem, UsageError
+from workbench.base.frozen import frozen
 
 
-@attrs.frozen
+@frozen
 class Proxy:
     """Address of a proxy, and separately its credentials."""
 

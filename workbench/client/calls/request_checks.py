@@ -75,7 +75,7 @@ def findings(
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 
-_SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
+_SEGMENT = r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}"
 
 
 _MISSING = frozenset({"nan", "nat", "na", "n/a", "none", "null", "nil", "undefined"})
@@ -92,7 +92,7 @@ def path_problems(operation: Operation[..., Any], request: object) -> tuple[Prob
         value = getattr(request, name)
         if isinstance(value, str) and value.strip().lower() in _MISSING:
             problems.append(Problem(wire, "required", f"is empty: {value.strip()} stands for a missing value"))
-        elif not (isinstance(value, str) and _SEGMENT.fullmatch(value)):
+        elif not (isinstance(value, str) and re.fullmatch(_SEGMENT, value)):
             problems.append(Problem(wire, "path", form))
     return tuple(problems)
 

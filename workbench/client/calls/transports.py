@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
-import attrs
 import httpcore
 import httpx
 
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.system.private import replace_pool
 from workbench.base.system.seconds import monotonic
 from workbench.client.calls.messages import CAP, WRITTEN, Broken, HttpRequest, HttpResponse
@@ -181,7 +181,7 @@ def _closed_with(owner: object, pool: Any) -> None:
     weakref.finalize(owner, held.clear).atexit = False  # at exit no event loop runs
 
 
-@attrs.frozen
+@frozen
 class _Met:
     """Classification of a transport error."""
 

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import attrs
 
 from workbench.base.errors import UsageError, not_allowed
+from workbench.base.frozen import frozen
 from workbench.base.system.forks import INHERITING
 from workbench.client.webhooks.store import EventStore
 from workbench.service.interface.events import Event
@@ -109,7 +110,7 @@ def _in_event_loop() -> bool:
         return False
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Failure:
     """A failed run of a handler, or a handler that cannot use the store and waits."""
 

@@ -23,6 +23,7 @@ import attrs
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, visible
+from workbench.base.frozen import frozen
 from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
 from workbench.base.system.seconds import monotonic
@@ -88,7 +89,7 @@ class HandlerOptions(TypedDict, total=False):
     retry_after: Sequence[float]
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Latest:
     """The newest event about a resource by arrival, and by event time. After a late delivery, the two differ."""
 
@@ -103,7 +104,7 @@ class Latest:
         return self.by_arrival.id != self.by_event_time.id
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Replayed:
     """The result of a replay."""
 
@@ -111,7 +112,7 @@ class Replayed:
     failures: tuple[tuple[AnyEvent, Exception], ...] = attrs.field(repr=lambda failed: f"{len(failed)} events")
 
 
-@attrs.frozen
+@frozen
 class Refusal:
     """A delivery that was not stored as an event, with time and reason."""
 

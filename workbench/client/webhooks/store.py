@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import InvalidWebhook, Problem
+from workbench.base.frozen import frozen
 from workbench.base.system.database import Database
 from workbench.base.system.forks import INHERITING
 from workbench.client.webhooks.verify import read_delivery, state_digest
@@ -68,7 +69,7 @@ _TABLES = ("events", "conflicts", "unreadable")
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class StoredEvent:
     """An event as the inbox stores it."""
 
@@ -82,7 +83,7 @@ class StoredEvent:
     conflicting: bool  # whether a delivery with the same id had other bytes
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ConflictingDelivery:
     """A delivery with the id of a stored event but other bytes; the first delivery remains the event."""
 
@@ -93,7 +94,7 @@ class ConflictingDelivery:
     raw: bytes = attrs.field(repr=False)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class UnreadableDelivery:
     """A correctly signed delivery that could not be read as an event, stored as it arrived."""
 
@@ -104,7 +105,7 @@ class UnreadableDelivery:
     times: int  # number of deliveries of the same bytes
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Receipt:
     """The result of an accepted delivery."""
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 import attrs
 
 from workbench.base.errors import InvalidWebhook, Problem, UsageError, not_allowed, unknown_name
+from workbench.base.frozen import frozen
 from workbench.base.keys import Key
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import build, change, get_path, given, is_record, members
@@ -172,7 +173,7 @@ def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | 
 E = TypeVar("E", bound=AnyEvent, covariant=True)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Sample(Generic[E]):
     """A sample delivery: headers and body to send, and the parsed event."""
 

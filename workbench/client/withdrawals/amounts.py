@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import attrs
-
 from workbench.base.errors import Problem, UsageError
+from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy, declare
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.rendering import money
@@ -29,7 +28,7 @@ _MAX_DECIMALS = 36
 _MAX_DIGITS = 400  # more than any balance or amount has
 
 
-@attrs.frozen
+@frozen
 class Cents:
     """An amount in US cents."""
 
@@ -39,7 +38,7 @@ class Cents:
         return money(self.cents)
 
 
-@attrs.frozen
+@frozen
 class NativeUnits:
     """An amount in native units: the smallest units of a token."""
 

@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-import attrs
-
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import Problem, UsageError
+from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.masks import DOTS
 from workbench.base.system.files import write_file
@@ -281,7 +280,7 @@ class Parameters(NotSerializable, list[Any], ForWallet):
         return f"<{len(self)} parameters: {', '.join(map(repr, self[:4]))}, {self[4]}, {DOTS}>"
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@frozen(kw_only=True)
 class Explanation(Shown):
     """Plain-language explanation of call data. It holds the number of signatures, not the signatures.
 

@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from enum import StrEnum
 
-import attrs
-
+from workbench.base.frozen import frozen
 from workbench.service.chains.values import (
     EVM_ADDRESS,
     base58_decode,
@@ -32,7 +31,7 @@ class Family(StrEnum):
     STELLAR = "Stellar"
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Chain:
     """A chain with the service's id, name and family. `test` is None for an unknown chain."""
 
@@ -90,15 +89,15 @@ def family_of(chain_id: int) -> Family:
     return chain_of(chain_id).family
 
 
-_HEX_40 = re.compile(r"[0-9a-fA-F]{40}")
-_STELLAR = re.compile(r"[GC][A-Z2-7]{55}|M[A-Z2-7]{68}")
-_BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
-_NAME = re.compile(r"[^\s.]+(?:\.[^\s.]+)*\.[A-Za-z]{2,}")
+_HEX_40 = r"[0-9a-fA-F]{40}"
+_STELLAR = r"[GC][A-Z2-7]{55}|M[A-Z2-7]{68}"
+_BASE58 = r"[1-9A-HJ-NP-Za-km-z]{32,44}"
+_NAME = r"[^\s.]+(?:\.[^\s.]+)*\.[A-Za-z]{2,}"
 _Found = tuple[str, str]  # kind and message of a problem
 _ARTICLE = {None: "not a known", Family.EVM: "an EVM", Family.SOLANA: "a Solana", Family.STELLAR: "a Stellar"}
 
 
-@attrs.frozen
+@frozen
 class AddressProblem:
     """One problem of an address. `message` completes a sentence that starts with the name of the address's field.
 
@@ -165,7 +164,7 @@ def family_of_address(address: str) -> Family | None:
         return Family.EVM
     if len(address) in {56, 69} and address[:1].upper() in {"G", "C", "M"}:
         return Family.STELLAR
-    if _BASE58.fullmatch(address) and not _HEX_40.fullmatch(address):
+    if re.fullmatch(_BASE58, address) and not re.fullmatch(_HEX_40, address):
         return Family.SOLANA
     return None
 
@@ -217,7 +216,7 @@ def similar_addresses(a: str, b: str) -> bool:
 
 
 def _comparable(address: str) -> str:
-    return address.lower() if EVM_ADDRESS.fullmatch(address) else address
+    return address.lower() if re.fullmatch(EVM_ADDRESS, address) else address
 
 
 def _mixed_case(address: str) -> bool:
@@ -235,7 +234,7 @@ def _text_problems(address: str) -> Iterator[_Found]:
         yield "whitespace", "contains a line break"
     elif address != body:
         yield "whitespace", "has spaces before or after it"
-    elif _NAME.fullmatch(body):
+    elif re.fullmatch(_NAME, body):
         yield "name", "is a name; ENS and similar names are not looked up, so paste the address"
     for position, c in enumerate(body, len(address) - len(address.lstrip()) + 1):
         if c in "\r\n" or (c.isascii() and c.isprintable() and c != " "):
@@ -255,7 +254,7 @@ def _evm(address: str) -> Iterator[_Found]:
     if address[:2] == "0X":
         yield "prefix", "begins with 0X; write 0x in lower case"
     elif address[:2] != "0x":
-        yield "prefix", f"does not begin with 0x{': put 0x before it' if _HEX_40.fullmatch(address) else ''}"
+        yield "prefix", f"does not begin with 0x{': put 0x before it' if re.fullmatch(_HEX_40, address) else ''}"
     elif wrong is not None:
         yield "characters", f"has a character at position {wrong} that is not a hex digit"
     elif len(address) != 42:
@@ -275,7 +274,7 @@ def _solana(address: str) -> Iterator[_Found]:
 
 
 def _stellar(address: str) -> Iterator[_Found]:
-    if _STELLAR.fullmatch(address.upper()) and not _STELLAR.fullmatch(address):
+    if re.fullmatch(_STELLAR, address.upper()) and not re.fullmatch(_STELLAR, address):
         yield "characters", "has lower-case letters; Stellar addresses are written in capitals"
         return
     try:
@@ -287,7 +286,7 @@ def _stellar(address: str) -> Iterator[_Found]:
 
 
 def _unknown(address: str) -> Iterator[_Found]:
-    if _HEX_40.fullmatch(address):
+    if re.fullmatch(_HEX_40, address):
         yield from _evm(address)
     else:
         yield (

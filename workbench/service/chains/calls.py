@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 
+from workbench.base.frozen import frozen
 from workbench.service.chains.addresses import Family, chain_of, family_of, require_address
 from workbench.service.chains.messages import encoded
 from workbench.service.chains.values import (
@@ -98,10 +99,10 @@ _ARGUMENTS = {
     "admin_salts": "bytes32[]", "admin_signatures": "bytes[]", "direct_transfer": "bool",
 }  # fmt: skip
 _TYPES: dict[int, Sequence[str]] = {1: tuple(_ARGUMENTS.values())[:7], 2: tuple(_ARGUMENTS.values())}
-_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_HEX = r"0x(?:[0-9a-fA-F]{2})*"
 _SIGNATURE_LENGTH = {Family.EVM: 65, Family.SOLANA: 64, Family.STELLAR: 64}
 _NAMES = ("proxy", "asset", "amount", "recipient", "expiresAt", "salt", "signature", "publicKey")
-_DIGITS = re.compile(r"[1-9][0-9]{0,77}")
+_DIGITS = r"[1-9][0-9]{0,77}"
 
 
 def _masked(value: object) -> str:
@@ -109,7 +110,7 @@ def _masked(value: object) -> str:
     return "•••"
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _Withdraw:
     proxy: str
     asset: str
@@ -120,7 +121,7 @@ class _Withdraw:
     signature: bytes = attrs.field(repr=_masked)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WithdrawCall(_Withdraw):
     """A withdrawal decoded from call data. Salts and signatures are masked in the repr.
 
@@ -136,7 +137,7 @@ class WithdrawCall(_Withdraw):
     direct_transfer: bool | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WithdrawParameters(_Withdraw):
     """A withdrawal read from the service's `parameters`. Salt and signature are masked in the repr.
 
@@ -223,7 +224,7 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
     """
     refuse_private_key(data, "data")
     if isinstance(data, str):
-        if not _HEX.fullmatch(data):
+        if not re.fullmatch(_HEX, data):
             raise invalid("data", "type", "must be hex text that begins with 0x")
         data = bytes.fromhex(data[2:])
     version = next((known for known in _TYPES if data[:4] == selector(function_signature(known))), None)
@@ -306,7 +307,7 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     given, key = list(parameters[:7]), parameters[7:]
     for place in (2, 4):  # amount and expiry are numbers, but may be written as text
         if isinstance(given[place], str):
-            if not _DIGITS.fullmatch(given[place]):
+            if not re.fullmatch(_DIGITS, given[place]):
                 raise invalid(f"parameters[{place}]", "pattern", "must be a whole number: digits only")
             given[place] = int(given[place])
     values = _exact(chain.family, given, (f"parameters[{place}]" for place in range(7)))

@@ -37,14 +37,14 @@ DOMAIN_FIELDS = {
 
 _Types = dict[str, dict[str, str]]  # types of each struct's members, by struct and member name
 
-_ARRAY = re.compile(r"(.+)\[(\d{0,9})\]")
-_ARRAYS = re.compile(r"(?:\[\d{0,9}\])*")
-_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_SIZED = re.compile(r"(?:bytes|u?int)[1-9]\d{0,2}")
-_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,77})")
-_HEX_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,64}")
-_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_ARRAY = r"(.+)\[(\d{0,9})\]"
+_ARRAYS = r"(?:\[\d{0,9}\])*"
+_NAME = r"[A-Za-z_$][A-Za-z0-9_$]*"
+_SIZED = r"(?:bytes|u?int)[1-9]\d{0,2}"
+_DECIMAL = r"-?(?:0|[1-9][0-9]{0,77})"
+_HEX_NUMBER = r"0x[0-9a-fA-F]{1,64}"
+_HEX = r"0x(?:[0-9a-fA-F]{2})*"
+_ADDRESS = r"0x[0-9a-fA-F]{40}"
 _ATOMIC = frozenset(
     ("address", "bool", "string", "bytes", *(f"bytes{size}" for size in range(1, 33)),
      *(f"{sign}{size}" for sign in ("uint", "int") for size in range(8, 257, 8)))
@@ -109,10 +109,10 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
             raise invalid("types", "type", "must be lists of members with a name and a type") from None
         if not all(isinstance(text, str) for text in (name, *(text for pair in pairs for text in pair))):
             raise invalid("types", "type", "names and types of members must be text")
-        if not all(_NAME.fullmatch(text) for text in (name, *(member for member, _ in pairs))):
+        if not all(re.fullmatch(_NAME, text) for text in (name, *(member for member, _ in pairs))):
             raise invalid("types", "pattern", "names of types and members must be identifiers")
         types[name] = dict(pairs)
-        if len(types[name]) != len(pairs) or name in _ATOMIC or _SIZED.fullmatch(name):
+        if len(types[name]) != len(pairs) or name in _ATOMIC or re.fullmatch(_SIZED, name):
             raise invalid(
                 "types", "unique", "must declare each member once, and no type with the name of a built-in EIP-712 type"
             )
@@ -120,7 +120,7 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
         base = kind.partition("[")[0]
         if len(kind) > 256:
             raise invalid("types", "type", "has a member whose type has over 256 characters")
-        if (base not in types and base not in _ATOMIC) or not _ARRAYS.fullmatch(kind, len(base)):
+        if (base not in types and base not in _ATOMIC) or not re.fullmatch(_ARRAYS, kind[len(base) :]):
             raise invalid("types", "type", "has a member of a type that neither EIP-712 nor this message declares")
     if any(DOMAIN_FIELDS.get(name) != kind for name, kind in types["EIP712Domain"].items()):
         raise invalid("types.EIP712Domain", "unknown", "has a member that EIP-712 does not define, or of another type")
@@ -141,7 +141,7 @@ def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> 
             raise invalid(path, "unknown", f"has {len(value) - len(members)} members that its type does not declare")
         fields = (encoded(inner, value[name], types, f"{path}.{name}", depth + 1) for name, inner in members.items())
         return _hash_struct(kind, types, fields)
-    if array := _ARRAY.fullmatch(kind):
+    if array := re.fullmatch(_ARRAY, kind):
         if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray | memoryview):
             raise invalid(path, "type", "must be a list")
         if array[2] and len(value) != int(array[2]):
@@ -150,7 +150,7 @@ def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> 
             b"".join(encoded(array[1], item, types, f"{path}[{i}]", depth + 1) for i, item in enumerate(value))
         )
     if kind == "address":
-        if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+        if not isinstance(value, str) or not re.fullmatch(_ADDRESS, value):
             raise invalid(path, "type", "must be an EVM address: 0x and 40 hex digits")
         return bytes.fromhex(value[2:]).rjust(32, b"\0")
     if kind == "bool":
@@ -172,10 +172,10 @@ def _hash_struct(name: str, types: _Types, fields: Iterable[bytes]) -> bytes:
 def _encode_number(kind: str, value: object, path: str) -> bytes:
     signed, size = kind[0] == "i", int(kind.lstrip("uint"))
     low, high = (-(1 << size - 1), (1 << size - 1) - 1) if signed else (0, (1 << size) - 1)
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):  # wallets write large numbers as texts
+    if isinstance(value, str) and re.fullmatch(_DECIMAL, value):  # wallets write large numbers as texts
         number = int(value)
     # wallet libraries write chainId as a hexadecimal text
-    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):
+    elif isinstance(value, str) and re.fullmatch(_HEX_NUMBER, value):
         number = int(value, 16)
     elif not isinstance(value, bool) and hasattr(value, "__index__"):
         number = int(value.__index__())
@@ -189,7 +189,7 @@ def _encode_number(kind: str, value: object, path: str) -> bytes:
 def _encode_bytes(kind: str, value: object, path: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         raw = bytes(value)
-    elif isinstance(value, str) and _HEX.fullmatch(value):
+    elif isinstance(value, str) and re.fullmatch(_HEX, value):
         raw = bytes.fromhex(value[2:])
     else:
         raise invalid(path, "type", "must be bytes, or hex text that begins with 0x")

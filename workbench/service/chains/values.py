@@ -25,7 +25,7 @@ _MAX_BASE58 = 256  # in characters, since decoding is quadratic; all expected te
 
 # version byte and payload length of an account (G), contract (C), muxed account (M) and secret seed (S)
 _STRKEYS = {"G": (6 << 3, 32), "C": (2 << 3, 32), "M": (12 << 3, 40), "S": (18 << 3, 32)}
-_BASE32 = re.compile(r"[A-Z2-7]*")
+_BASE32 = r"[A-Z2-7]*"
 
 
 def keccak256(data: bytes) -> bytes:
@@ -36,7 +36,7 @@ def keccak256(data: bytes) -> bytes:
     return hashed
 
 
-EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+EVM_ADDRESS = r"0x[0-9a-fA-F]{40}"
 
 
 def eip55(address: str) -> str:
@@ -45,7 +45,7 @@ def eip55(address: str) -> str:
     Raises:
         UsageError: The address is not 0x and 40 hex digits.
     """
-    if not EVM_ADDRESS.fullmatch(address):
+    if not re.fullmatch(EVM_ADDRESS, address):
         raise UsageError("an EVM address is 0x and 40 hex digits", of="eip55")
     digits = address[2:].lower()
     hashed = keccak256(digits.encode()).hex()
@@ -101,7 +101,7 @@ def strkey_decode(text: str) -> tuple[str, bytes]:
     length = (8 * (_STRKEYS[kind][1] + 3) + 4) // 5
     if len(text) != length:
         raise ValueError(f"has {len(text)} characters; {length} are needed after this first letter")
-    if not _BASE32.fullmatch(text):
+    if not re.fullmatch(_BASE32, text):
         raise ValueError("has a character outside A to Z and 2 to 7")
     raw = base64.b32decode(text + "=" * (-len(text) % 8))
     if binascii.crc_hqx(raw[:-2], 0).to_bytes(2, "little") != raw[-2:]:
@@ -113,13 +113,13 @@ def strkey_decode(text: str) -> tuple[str, bytes]:
 
 BytesLike = bytes | bytearray | memoryview | str | Sequence[int]
 
-_HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
-_HEX_KEY = re.compile(r"(?:0[xX])?[0-9a-fA-F]{64}")
-_STELLAR_SEED = re.compile(r"S[A-Z2-7]{55}", re.IGNORECASE)
-_EXTENDED_KEY = re.compile(r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}")
-_BASE58_64 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{80,90}")
-_BYTE_LIST = re.compile(r"\[[\d\s,]+\]")
-_WORD = re.compile(r"[a-z]{3,8}", re.IGNORECASE)  # matches every word of the English BIP-39 list
+_HEX = r"(?:0x)?((?:[0-9a-fA-F]{2})+)"
+_HEX_KEY = r"(?:0[xX])?[0-9a-fA-F]{64}"
+_STELLAR_SEED = r"(?i)S[A-Z2-7]{55}"
+_EXTENDED_KEY = r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}"
+_BASE58_64 = r"[1-9A-HJ-NP-Za-km-z]{80,90}"
+_BYTE_LIST = r"\[[\d\s,]+\]"
+_WORD = r"(?i)[a-z]{3,8}"  # matches every word of the English BIP-39 list
 _PHRASE_LENGTHS = (12, 15, 18, 21, 24)
 _MIN_KEY = 50  # shortest private key (other than a recovery phrase); EVM and Solana addresses are shorter
 _MAX_KEY = 4096
@@ -153,7 +153,7 @@ def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
 
 
 def _from_text(text: str, length: int) -> bytes | None:
-    as_hex = _HEX.fullmatch(text)
+    as_hex = re.fullmatch(_HEX, text)
     if as_hex and (text.startswith("0x") or len(as_hex[1]) == 2 * length):
         return bytes.fromhex(as_hex[1])
     try:
@@ -204,9 +204,9 @@ def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool
         return False
     stripped = text.strip().strip("\"'")
     return (
-        (not hash_expected and _HEX_KEY.fullmatch(stripped) is not None)
-        or _STELLAR_SEED.fullmatch(stripped) is not None
-        or _EXTENDED_KEY.fullmatch(stripped) is not None
+        (not hash_expected and re.fullmatch(_HEX_KEY, stripped) is not None)
+        or re.fullmatch(_STELLAR_SEED, stripped) is not None
+        or re.fullmatch(_EXTENDED_KEY, stripped) is not None
         or "PRIVATE KEY-----" in text
         or _is_seed_phrase(stripped)
         or _is_solana_secret(stripped)
@@ -238,14 +238,14 @@ def _is_seed_phrase(text: str) -> bool:
     if text.isalnum():  # a single word, such as a Stellar address, must not be split at its digits
         return False
     phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
-    return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)
+    return len(phrase) in _PHRASE_LENGTHS and all(re.fullmatch(_WORD, word) for word in phrase)
 
 
 def _is_solana_secret(text: str) -> bool:
     raw = b""
-    if _BASE58_64.fullmatch(text):
+    if re.fullmatch(_BASE58_64, text):
         raw = base58_decode(text)
-    elif _BYTE_LIST.fullmatch(text):
+    elif re.fullmatch(_BYTE_LIST, text):
         try:
             raw = bytes(json.loads(text))
         except ValueError:

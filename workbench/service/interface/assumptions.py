@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from workbench.base.frozen import frozen
 from workbench.base.schema.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
 from workbench.base.schema.rules import When
 from workbench.base.schema.walk import cross_rules, members, records, snake
@@ -23,7 +24,7 @@ ANY = "any"
 """Placeholder among a setting's values. It stands for any value of the same type as the other values."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Assumption:
     """One assumption, with id, location, assumed value, reason, confidence, and where to change it."""
 
@@ -35,7 +36,7 @@ class Assumption:
     change: str
 
 
-@attrs.frozen
+@frozen
 class Behavior:
     """An assumption about how the service behaves. A sandbox setting may change it.
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Protocol
 
-import attrs
-
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.schema import walk
 from workbench.base.schema.rules import FULL
 from workbench.service.interface.formats import minor_digits
@@ -23,7 +22,7 @@ UNCLEAR: Key = ()
 """Key of a call whose events cannot be distinguished from the events of other calls."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Confirmation:
     """Text that a person must type before an irreversible call in production."""
 
@@ -41,7 +40,7 @@ class Records(Protocol):
         """Return the request that created a record, or None if the journal does not contain it."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Trace:
     """Events that only the calls of one operation cause.
 
@@ -66,7 +65,7 @@ class Trace:
     every: bool = True
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Effect:
     """Metadata of an operation with an effect.
 

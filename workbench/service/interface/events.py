@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
+from workbench.base.frozen import frozen
 from workbench.base.schema.fields import PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
 from workbench.service.interface.formats import EMAIL, ID, MOMENT, PERSON_NAME
 from workbench.service.interface.people import Link
@@ -231,7 +232,7 @@ For type checkers the kind of an undocumented event is "other". To test for such
 """
 
 
-@attrs.frozen
+@frozen
 class EventKind:
     """A kind of event, with the type of its body and the condition under which it is sent."""
 

@@ -14,6 +14,7 @@ import attrs
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import STATUSES, ApiError, InvalidArguments
+from workbench.base.frozen import frozen
 from workbench.base.schema import walk
 from workbench.base.schema.fields import ONCE, WIDELY, Reason
 from workbench.service.interface import effects
@@ -46,7 +47,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@attrs.frozen
+@frozen
 class Failure:
     """A documented refusal of an operation, with the service's message."""
 

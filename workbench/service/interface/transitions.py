@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-import attrs
-
+from workbench.base.frozen import frozen
 from workbench.service.interface.vocabulary import DisputeStatus, EventApplicationStatus
 
 
-@attrs.frozen
+@frozen
 class Transition:
     """Target status and event of an action. If the action itself determines the status, `to` is None."""
 

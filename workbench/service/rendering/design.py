@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from workbench.service.rendering.elements import Markup
+from workbench.base.frozen import frozen
 
 
-@attrs.frozen
+@frozen
 class Look:
     """Look of a status: its color and mark, its terminal color code `sgr`, and its chart pattern `hatch`.
 
@@ -197,19 +197,3 @@ def variables(root: str, *, by_system: bool = False) -> str:
         )
     dark = f'[data-jp-theme-light="false"] {root}, .theme-dark {root}'
     return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n{dark} {{ {block(DARK)} }}\n"
-
-
-class Drawing(Markup):
-    """An inline SVG in the color of the surrounding text. Notebooks display the SVG as a drawing."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> "Drawing":
-        return self
-
-    def standalone(self) -> str:
-        """Return the drawing as a standalone SVG file, in the colors of the reader's theme."""
-        theme = (
-            f"<style>svg{{color:{LIGHT['ink']}}}@media(prefers-color-scheme:dark){{svg{{color:{DARK['ink']}}}}}</style>"
-        )
-        return self.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(">", ">" + theme, 1)

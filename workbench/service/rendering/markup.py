@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from workbench.service.interface import transitions
 from workbench.service.rendering import text
-from workbench.service.rendering.design import Drawing, look, word
+from workbench.service.rendering.design import DARK, LIGHT, look, word
 from workbench.service.rendering.elements import Markup, element, isolated, joined, table
 from workbench.service.rendering.text import ASSUMED, Block, Cell, Grid, Row, Sheet, is_assumed, legend
 
@@ -22,6 +22,22 @@ _CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line
 _QUIET = "opacity:0.65"
 _TABLE = "border-collapse:collapse"
 _PROSE = 2  # maximum number of spaces in a text that is not wrapped
+
+
+class Drawing(Markup):
+    """An inline SVG in the color of the surrounding text. Notebooks display the SVG as a drawing."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> "Drawing":
+        return self
+
+    def standalone(self) -> str:
+        """Return the drawing as a standalone SVG file, in the colors of the reader's theme."""
+        theme = (
+            f"<style>svg{{color:{LIGHT['ink']}}}@media(prefers-color-scheme:dark){{svg{{color:{DARK['ink']}}}}}</style>"
+        )
+        return self.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(">", ">" + theme, 1)
 
 
 def write(block: Block) -> Markup:

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 import attrs
 
 from workbench.base.errors import visible
+from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.fields import OPEN
 from workbench.base.schema.rules import Full
@@ -50,7 +51,7 @@ def _with_breaks(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple("\n".join(map(_line, text.split("\n"))) for text in texts)
 
 
-@attrs.frozen
+@frozen
 class Cell:
     """One value, with printable lines and a role ("text", "number", "private", "status:approved"…)."""
 
@@ -63,7 +64,7 @@ class Cell:
         return ", ".join(self.lines)
 
 
-@attrs.frozen
+@frozen
 class Row:
     """A label and its value. `assumed` is the reason for an assumption; `warning` is a sentence next to the value."""
 
@@ -73,7 +74,7 @@ class Row:
     warning: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Sheet:
     """One object, with a title, an optional status, text, verbatim code lines, labeled rows and notes."""
 
@@ -91,7 +92,7 @@ class Sheet:
         return bool(self.rows) and all(row.assumed for row in self.rows)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Grid:
     """A table with columns and rows of cells. `total` also counts the rows that are not shown."""
 
@@ -127,7 +128,7 @@ TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
 NO_FUNDS = "SANDBOX, do not send funds"
 
 
-_ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
+_ABBREVIATIONS = r"\b(id|ip|mcc|ubo)\b"
 
 
 def counted(count: int, noun: str) -> str:
@@ -157,7 +158,7 @@ def label(name: str) -> str:
 
 def sentence(text: str) -> str:
     """Capitalize the first letter and abbreviations of a text: `User ID`."""
-    text = _ABBREVIATIONS.sub(lambda match: match.group().upper(), text)
+    text = re.sub(_ABBREVIATIONS, lambda match: match.group().upper(), text)
     return text[:1].upper() + text[1:]
 
 
@@ -403,7 +404,7 @@ _IN_ASCII = {
 }  # fmt: skip
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Screen:
     """Output settings of a stream."""
 
