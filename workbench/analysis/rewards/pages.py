@@ -205,10 +205,10 @@ def row_keys(table: Table) -> list[Key]:
     """Return the key of each row."""
     columns = table.columns
     types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
-    texts = [None] * len(ids)
+    texts: list[str | None] = [None] * len(ids)
     if columns["id"].null_count:
         rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
-        texts = [repr(row) if row_id is None else None for row_id, row in zip(ids, rows, strict=True)]  # type: ignore[misc]
+        texts = [repr(row) if row_id is None else None for row_id, row in zip(ids, rows, strict=True)]
     # plain tuples equal Keys and are made ten times as fast
     return list(zip(types, ids, texts, strict=True))  # type: ignore[arg-type]
 
