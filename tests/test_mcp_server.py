@@ -162,10 +162,10 @@ def test_no_private_value_reaches_an_agent() -> None:
         guide = await call(client, "control", "guide")
         ids = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", json.dumps(guide))
         answers = [json.dumps(guide)]
-        for name in (await call(client, "describe"))["controls"]:
+        for number, name in enumerate((await call(client, "describe"))["controls"]):
             described = await call_describe(client, name)
             required, choices = described["arguments"]["required"], described["arguments"]["properties"]
-            for key in (*ids[::3], *choices.get("kind", {}).get("enum", ())):
+            for key in (*ids[number % 12 :: 12], *choices.get("kind", {}).get("enum", ())):
                 if name in ("flush", "advance", "reset") or (name == "events" and key in ids):
                     continue
                 given = {argument: choices[argument].get("enum", [key])[0] for argument in required}

@@ -109,28 +109,13 @@ class SandboxClock:
         """Return the time in its wire format."""
         return write_time(self.now())
 
-    def advance(
-        self,
-        by: timedelta | float | None = None,
-        *,
-        days: float = 0,
-        hours: float = 0,
-        minutes: float = 0,
-        seconds: float = 0,
-    ) -> datetime:
-        """Move the clock forward. Scheduled changes happen at their due times.
-
-        Args:
-            by: Step as a timedelta or a number of seconds.
+    def advance(self, *, seconds: float) -> datetime:
+        """Move the clock forward, and return the time. Scheduled changes happen at their due times.
 
         Raises:
-            UsageError: The step is negative.
-            UsageError: `by` is neither a timedelta nor a number.
+            UsageError: `seconds` is negative.
         """
-        if not isinstance(by, timedelta | float | int | None):
-            raise UsageError("by must be a timedelta or a number of seconds; or use days=, hours=, minutes=, seconds=")
-        step = by if isinstance(by, timedelta) else timedelta(seconds=by or 0)
-        step += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        step = timedelta(seconds=seconds)
         if step < timedelta():
             raise UsageError("the clock can only move forward")
         self._move(step // _MILLISECOND)
@@ -318,9 +303,9 @@ def refusal(status: int, error: str, message: str) -> ApiError:
     return ApiError.of(status)(operation="", status=status, error=error, message=message)
 
 
-def wrong_argument(problem: Problem) -> ApiError:
+def wrong_argument(path: str, rule: str, message: str) -> ApiError:
     """Return the 400 error for an invalid argument of a control."""
-    return refusal(400, WRONG_ARGUMENT, str(problem))
+    return refusal(400, WRONG_ARGUMENT, str(Problem(path, rule, message)))
 
 
 def usage_error(message: str) -> ApiError:

@@ -6,7 +6,9 @@ reversed, refunded or disputed. Members also earn and redeem points. No time is 
 
 from bisect import bisect
 from itertools import accumulate
+from pathlib import Path
 
+from workbench.base.system import toml
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import Seeds, moment_of
@@ -22,42 +24,6 @@ from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
 _NEW = 30  # number of days without purchases after which a user counts as gone
-_ADJECTIVES = (
-    "Blue",
-    "Green",
-    "Old",
-    "New",
-    "Little",
-    "Grand",
-    "Silver",
-    "Golden",
-    "North",
-    "South",
-    "East",
-    "West",
-    "Happy",
-    "Quiet",
-    "Sunny",
-    "Royal",
-)
-_NOUNS = (
-    "Harbor",
-    "Garden",
-    "Corner",
-    "Bridge",
-    "Market",
-    "Lantern",
-    "Meadow",
-    "Station",
-    "River",
-    "Hill",
-    "Mill",
-    "Square",
-    "Anchor",
-    "Maple",
-    "Falcon",
-    "Orchard",
-)
 
 
 class Users:
@@ -263,5 +229,6 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Memb
 
 def _merchants(count: int) -> Options:
     """Return names of merchants with running totals of their weights. A few names are frequent, and most are rare."""
-    names = [f"{adjective} {noun}" for noun in _NOUNS for adjective in _ADJECTIVES]
+    words = toml.read(Path(__file__).parent / "worlds" / "merchants.toml", "world")
+    names = [f"{adjective} {noun}" for noun in words["nouns"] for adjective in words["adjectives"]]
     return names[:count], [(rank / count) ** 0.25 for rank in range(1, count + 1)]

@@ -1,7 +1,7 @@
 """Client for the controls of a served sandbox, with the methods of an embedded sandbox, over HTTP."""
 
 import os
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -186,12 +186,9 @@ class RemoteClock:
         """Return the time, timezone-aware, in UTC."""
         return self._sandbox.advance().now
 
-    def advance(
-        self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
-    ) -> datetime:
-        """Move the clock forward. Scheduled changes happen at their due times."""
-        step = (by or timedelta()).total_seconds() + seconds
-        return self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
+    def advance(self, *, seconds: float) -> datetime:
+        """Move the clock forward, and return the time. Scheduled changes happen at their due times."""
+        return self._sandbox.advance(seconds=seconds).now
 
 
 def _is_guide(guide: Any) -> bool:

@@ -80,14 +80,6 @@ def tenant_id(seeds: Seeds, name: str) -> str:
     return seeds.uuid(f"tenant:{name}")
 
 
-def add_tenant(store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> Record:
-    """Add a tenant with a small world, and a key with the tenant's name and all roles. Return the tenant."""
-    add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
-    fill_tenant(store, seeds, name, kind, start)
-    tenant: Record = store.get("tenant", tenant_id(seeds, name))
-    return tenant
-
-
 def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str, ...]) -> str:
     """Add a key for the tenant with an id, and return the key."""
     key = seeds.api_key(name)
@@ -95,9 +87,9 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
     return key
 
 
-def fill_tenant(store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> None:
-    """Add a tenant with a small world and without a key."""
-    _Tenant(store, seeds, name, kind, start).populate()
+def add_tenant(store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> Record:
+    """Add a tenant with a small world and without a key, and return the tenant."""
+    return _Tenant(store, seeds, name, kind, start).populate()
 
 
 class _Tenant:
@@ -112,8 +104,8 @@ class _Tenant:
         self.start = start
         self.people = 0
 
-    def populate(self) -> None:
-        self.store.put("tenant", self.id, {"id": self.id, "name": self.name, **self.kind})
+    def populate(self) -> Record:
+        tenant = self.store.save("tenant", {"id": self.id, "name": self.name, **self.kind})
         small = self.name != PRIMARY
         company = self.company() if self.kind["team"] == "company" or not small else None
         theirs = company["id"] if company and self.kind["team"] == "company" else None
@@ -135,6 +127,7 @@ class _Tenant:
             self.accounts(approved, theirs)
         if not small:
             self.disputes(approved[0])
+        return tenant
 
     def new(self, kind: str, number: int | str) -> str:
         return self.seeds.uuid(f"{self.name}:{kind}:{number}")

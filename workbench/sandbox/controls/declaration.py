@@ -17,7 +17,7 @@ import attrs
 from workbench.base.arguments import Between, argument_problem, argument_problems, kinds_of, limits_of
 from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.schema.walk import is_record
-from workbench.sandbox.context import control_error, not_found, wrong_argument
+from workbench.sandbox.context import WRONG_ARGUMENT, control_error, not_found, refusal
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.store import Members, Record
 from workbench.service.interface.naming import operation_named
@@ -66,28 +66,21 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
         @wraps(method)
         def run(self: ControlGroup, *args: object, **kwargs: object) -> Any:
-            if args or not needed <= kwargs.keys() <= hints.keys():
-                try:
-                    given = declared.bind(self, *args, **kwargs).arguments
-                except TypeError:
-                    wrong = argument_problems(method, (self, *args), kwargs)
-                else:
-                    del given["self"]
-                    return self._carry_out(row, _all_checked(row, given))
-                raise UsageError(wrong, of=row.name)
-            return self._carry_out(row, _all_checked(row, kwargs))
+            try:
+                given = declared.bind(self, *args, **kwargs).arguments
+            except TypeError:
+                wrong = argument_problems(method, (self, *args), kwargs)
+            else:
+                del given["self"]
+                return self._carry_out(row, _all_checked(row, given))
+            raise UsageError(wrong, of=row.name)
 
         shown = [
             parameter.replace(annotation=limits_of(parameter.annotation)[0])
             for parameter in declared.parameters.values()
         ]
         signature = declared.replace(parameters=shown)
-        hints = {
-            name: declared_parameter.annotation
-            for name, declared_parameter in declared.parameters.items()
-            if name != "self"
-        }
-        needed = {name for name in hints if declared.parameters[name].default is inspect.Parameter.empty}
+        hints = {name: parameter.annotation for name, parameter in declared.parameters.items() if name != "self"}
         row = Control(
             method.__name__.lstrip("_"), inspect.getdoc(method) or "", signature, changes, transaction, hints, method
         )
@@ -121,7 +114,7 @@ def _checked(name: str, hint: object, value: Any) -> Any:
         elif isinstance(value, AbstractContextManager):  # the value is, for example, a receiver that is not running yet
             text = f"{problem.message.partition(', not ')[0]}; write `with ... as {name}:`, and pass {name} within it"
             problem = Problem(name, problem.rule, text)
-        raise wrong_argument(problem)
+        raise refusal(400, WRONG_ARGUMENT, str(problem))
     return value
 
 

@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from workbench.base.arguments import Between
-from workbench.base.errors import Problem
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import change
 from workbench.sandbox import cards, chain, contracts, people, rewards
@@ -156,7 +155,7 @@ class LifecycleControls(ControlGroup):
             reference_id: Reference of the transfer.
         """
         if not re.fullmatch(r"\d{1,9}(\.\d\d?)?", amount, re.ASCII) or not Decimal(amount):
-            raise wrong_argument(Problem("amount", "format", "must be dollars and cents as text, above 0.00"))
+            raise wrong_argument("amount", "format", "must be dollars and cents as text, above 0.00")
         routes = self._theirs(self._engine.store.all("payment_route"))
         first = next((route["id"] for route in routes if route["fiat_deposit"] is not None), "")
         route = self._record("payment_route", payment_route_id or first)

@@ -5,7 +5,6 @@ from itertools import chain, compress
 from operator import itemgetter
 from typing import Annotated, Any
 
-from workbench.base.errors import Problem
 from workbench.base.schema.walk import build
 from workbench.sandbox.context import not_found, wrong_argument
 from workbench.sandbox.control_records import (
@@ -164,7 +163,7 @@ class ReadingControls(ControlGroup):
         try:
             values = list(chain.from_iterable(map(itemgetter(*members), records)))
         except KeyError as error:
-            raise wrong_argument(Problem("names", "unknown", f"{error} is not a member of each {kind}")) from None
+            raise wrong_argument("names", "unknown", f"{error} is not a member of each {kind}") from None
         owners, *columns = (values[place :: len(members)] for place in range(len(members)))
         tenant = self._tenant_id()
         if any(owner != tenant for owner in set(owners)):

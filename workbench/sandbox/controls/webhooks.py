@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from workbench.base.arguments import Between
-from workbench.base.errors import Problem, unknown_name
+from workbench.base.errors import unknown_name
 from workbench.base.schema.walk import build, members, snake
 from workbench.base.system.http_post import ForbiddenUrl
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
@@ -35,7 +35,7 @@ class WebhookControls(ControlGroup):
             # the check may resolve a host name, which must not block requests
             self._engine.dispatcher.check(endpoint_url)
         except ForbiddenUrl as error:
-            raise wrong_argument(Problem("endpoint_url", "url", f"cannot be used: {error}")) from None
+            raise wrong_argument("endpoint_url", "url", f"cannot be used: {error}") from None
         with self._engine.store as store:
             row = {
                 "id": self._engine.seeds.uuid(f"endpoint:{store.next('endpoint')}"),
@@ -184,11 +184,12 @@ class WebhookControls(ControlGroup):
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
             text = f"must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}"
-            raise wrong_argument(Problem("of", "enum", text))
+            raise wrong_argument("of", "enum", text)
         for path in matching or {}:
             names = _names_to_match(kind, of)
             if snake(path).partition(".")[0] not in names:
-                raise wrong_argument(unknown_name(f"matching.{path}", names, "a member that the rule can match"))
+                problem = unknown_name(f"matching.{path}", names, "a member that the rule can match")
+                raise wrong_argument(problem.path, problem.rule, problem.message)
         rule = FaultRule(
             id=self._engine.store.next("fault"),
             kind=kind,
@@ -233,7 +234,7 @@ def _names_to_match(kind: str, of: str | None) -> list[str]:
 
 def _check_signing_key(key: str | None) -> None:
     if key is not None and not key.strip("\0 \t\r\n\v\f"):
-        raise wrong_argument(Problem("signing_key", "min_length", "must not be empty"))
+        raise wrong_argument("signing_key", "min_length", "must not be empty")
 
 
 def _endpoint(row: Record) -> Endpoint:
