@@ -365,7 +365,7 @@ class SandboxOf:
                 tried(disk, f"{part}{number}", lambda to=sandbox, name=f"{part}{number}": SandboxOf.buy(to, name))
             tried(disk, f"snapshot {part}", lambda to=sandbox: to.snapshot("here"))
             tried(disk, f"{part}2", lambda to=sandbox, name=f"{part}2": SandboxOf.buy(to, name))
-            tried(disk, f"clock {part}", lambda to=sandbox: to.clock.advance(hours=1))
+            tried(disk, f"clock {part}", lambda to=sandbox: to.advance(hours=1))
             tried(disk, f"close {part}", sandbox.close)
 
     @staticmethod

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -88,6 +89,7 @@ def make(folder: Path, distributions: Iterable[str]) -> Path:
                 source = Path(str(file.locate()))
                 if source.exists() and not target.exists():
                     _link(source, target)
+                    _link_compiled(source, target)
             elif target.resolve().parent == (folder / "bin").resolve():
                 _copy_script(Path(str(file.locate())), target.resolve(), folder)
     return folder / "bin" / "python"
@@ -100,6 +102,15 @@ def _link(source: Path, target: Path) -> None:
         if error.errno != errno.EXDEV:
             raise
         target.symlink_to(source)  # hard links fail if the folder is on another file system
+
+
+def _link_compiled(source: Path, target: Path) -> None:
+    """Link the bytecode of a module, too, so that each environment does not compile what it imports."""
+    if source.suffix == ".py" and (compiled := Path(cache_from_source(source))).exists():
+        linked = Path(cache_from_source(target))
+        linked.parent.mkdir(exist_ok=True)
+        if not linked.exists():
+            _link(compiled, linked)
 
 
 def repack(name: str, folder: Path) -> Path:

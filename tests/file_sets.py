@@ -1,6 +1,7 @@
 """Writers of related files, killed at each step and at random moments, each in a forked process.
 
-`python -m tests.file_sets NAME FOLDER RANDOM SEED` prints the number of kills, and fails at the first invalid set.
+`python -m tests.file_sets FOLDER STRIDE RANDOM SEED NAME…` kills each set at each STRIDE-th step, prints the number of kills,
+and fails at the first invalid set.
 """
 
 import hashlib
@@ -173,8 +174,8 @@ def _killed_at(step: int, act: Callable[[], object]) -> None:
     act()
 
 
-def campaign(of: Set, folder: Path, random_kills: int, seed: int) -> tuple[int, int]:
-    """Kill the writer at each step and at random moments, and return how many kills interrupted it."""
+def campaign(of: Set, folder: Path, stride: int, random_kills: int, seed: int) -> tuple[int, int]:
+    """Kill the writer at each n-th step and at random moments, and return how many kills interrupted it."""
     chance, kills = random.Random(seed), [0, 0]
     folder.mkdir(parents=True)
     target = folder / "target"
@@ -188,9 +189,9 @@ def campaign(of: Set, folder: Path, random_kills: int, seed: int) -> tuple[int, 
         _prepared(of, target, earlier)
         assert _in_a_fork(lambda: of.write(target, 2))
         lasts = time.monotonic() - began
-        ended, step = False, 0
+        ended, step = False, 1 - stride
         while not ended:
-            step += 1
+            step += stride
             _prepared(of, target, earlier)
             ended = _in_a_fork(lambda step=step: _killed_at(step, lambda: of.write(target, 2)))  # type: ignore[misc]
             kills[0] += not ended
@@ -230,4 +231,6 @@ def _check(of: Set, target: Path, former: Content, new: Content, when: str) -> N
 
 
 if __name__ == "__main__":
-    print(*campaign(SETS[sys.argv[1]], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))
+    in_folder, numbers = sys.argv[1], [int(number) for number in sys.argv[2:5]]
+    for place, name in enumerate(sys.argv[5:]):
+        print(*campaign(SETS[name], Path(in_folder) / str(place), *numbers), flush=True)

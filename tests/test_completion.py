@@ -11,6 +11,7 @@ import jedi
 import pytest
 
 import workbench as wb
+from tests.each import across
 from workbench.analysis.reports.history import History
 from workbench.base.schema import walk
 from workbench.service.interface.table import OPERATIONS
@@ -38,7 +39,7 @@ def completed(code: str) -> set[str]:
         ("wb.errors.", set(dir(wb.errors))),
         ("api.", {*OPERATIONS, "sandbox", "inbox", "journal", "allowing", "arm"}),
         ("api.sandbox.", {"settle", "advance", "fork", "serve", "records", "add_fault"}),
-        ("api.inbox.", {"events", "wait", "on", "receive", "raw"}),
+        ("api.inbox.", {"events", "wait", "on", "receive", "stored"}),
         ("api.journal.", {"list", "unknown", "resolve", "get"}),
         ("api.inbox.wait('user.updated').body.", {"application_status", "email", "id"}),
         ("async def f():\n    a = await wb.connect_async()\n    a.", {*OPERATIONS, "sandbox", "inbox", "journal"}),
@@ -108,7 +109,10 @@ def test_the_script_of_a_shell_needs_the_base_install_alone() -> None:
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-@pytest.fixture(scope="module", params=["session", "async session", "client"])
+KERNELS = ("session", "async session", "client")
+
+
+@pytest.fixture(scope="module", params=KERNELS)
 def kernel(request: pytest.FixtureRequest) -> dict[str, object]:
     """Return the variables of a kernel with a client and the results of its calls."""
     session = wb.connect()
@@ -123,7 +127,7 @@ def kernel(request: pytest.FixtureRequest) -> dict[str, object]:
     return {"api": api, "contracts": session.list_contracts(), "card": card}
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("kernel, name", across(KERNELS, OPERATIONS), indirect=["kernel"])
 def test_a_kernel_shows_the_arguments_of_an_operation_with_their_units(kernel: dict[str, object], name: str) -> None:
     """jedi, as used by a notebook, shows each argument's name, and the documentation shows its unit."""
     code = f"api.{name}("

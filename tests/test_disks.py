@@ -37,7 +37,7 @@ def nothing_left_over(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "cuts, seed", [pytest.param(3, 1, marks=pytest.mark.slow), pytest.param(500, 2, marks=SOAK)], ids=["few", "many"]
+    "cuts, seed", [pytest.param(2, 1, marks=pytest.mark.slow), pytest.param(500, 2, marks=SOAK)], ids=["few", "many"]
 )
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.__name__)
 def test_power_cuts(tmp_path: Path, subject: Any, cuts: int, seed: int) -> None:
@@ -92,7 +92,7 @@ def opened(folder: Path, survives: bool) -> Database:
 
 
 @pytest.mark.parametrize(
-    "every", [pytest.param(307, marks=pytest.mark.slow), pytest.param(1, marks=SOAK)], ids=["few", "all"]
+    "every", [pytest.param(701, marks=pytest.mark.slow), pytest.param(1, marks=SOAK)], ids=["few", "all"]
 )
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.__name__)
 def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
@@ -120,7 +120,7 @@ def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "every", [pytest.param(61, marks=pytest.mark.slow), pytest.param(1, marks=SOAK)], ids=["few", "all"]
+    "every", [pytest.param(127, marks=pytest.mark.slow), pytest.param(1, marks=SOAK)], ids=["few", "all"]
 )
 @pytest.mark.parametrize("name", FILES)
 def test_files_written_as_a_whole(tmp_path: Path, name: str, every: int) -> None:

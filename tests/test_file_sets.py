@@ -81,10 +81,13 @@ def test_files_are_written_by_the_writers_of_the_storage() -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a fork")
 @pytest.mark.parametrize(
-    "random_kills", [pytest.param(4, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
+    "names, stride, random_kills",
+    [
+        pytest.param([*SETS], 2, 2, marks=pytest.mark.slow, id="few"),
+        *[pytest.param([name], 1, 500, marks=pytest.mark.soak, id=name) for name in SETS],
+    ],
 )
-@pytest.mark.parametrize("name", SETS)
-def test_kills(name: str, random_kills: int, tmp_path: Path) -> None:
+def test_kills(names: list[str], stride: int, random_kills: int, tmp_path: Path) -> None:
     """After a kill, the files are complete, absent or those before. The next write leaves no temporary file."""
     command = [
         sys.executable,
@@ -92,14 +95,13 @@ def test_kills(name: str, random_kills: int, tmp_path: Path) -> None:
         "ignore",
         "-m",
         "tests.file_sets",
-        name,
         str(tmp_path / "x"),
-        str(random_kills),
-        "1",
+        *map(str, (stride, random_kills, 1)),
+        *names,
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PACKAGE.parent)
     assert done.returncode == 0, done.stderr[-1000:]
-    steps, random_moments = map(int, done.stdout.split())
-    print(f"{name}: {steps} steps, {random_moments} random moments")
-
-    assert steps > 10
+    for name, line in zip(names, done.stdout.splitlines(), strict=True):
+        steps, random_moments = map(int, line.split())
+        print(f"{name}: {steps} steps, {random_moments} random moments")
+        assert steps > 10, name

@@ -126,8 +126,8 @@ def test_a_refusal_is_a_result_that_says_so() -> None:
         assert "no tool" in await refused(client, "nothing", {})
         for name in ("wallet_sign", "create_key", "nothing"):
             assert "no control" in await refused(client, "control", {"name": name, "arguments": {}})
-        message = await refused(client, "control", {"name": "guide", "arguments": {"apiKey": "x"}})
-        assert "apiKey is not an argument" in message
+        message = await refused(client, "control", {"name": "events", "arguments": {"allTenants": True}})
+        assert "allTenants is not an argument" in message
 
     with wb.connect() as api:
         talk(api, conversation)
@@ -162,10 +162,10 @@ def test_no_private_value_reaches_an_agent() -> None:
         guide = await call(client, "control", "guide")
         ids = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", json.dumps(guide))
         answers = [json.dumps(guide)]
-        for name in (await call(client, "describe"))["controls"]:
+        for number, name in enumerate((await call(client, "describe"))["controls"]):
             described = await call_describe(client, name)
             required, choices = described["arguments"]["required"], described["arguments"]["properties"]
-            for key in (*ids[::3], *choices.get("kind", {}).get("enum", ())):
+            for key in (*ids[number % 12 :: 12], *choices.get("kind", {}).get("enum", ())):
                 if name in ("flush", "advance", "reset") or (name == "events" and key in ids):
                     continue
                 given = {argument: choices[argument].get("enum", [key])[0] for argument in required}

@@ -49,7 +49,7 @@ def foreign_parts(tree: ast.Module, own: set[str]) -> Iterator[str]:
     """Yield the private names in a module that the package does not define."""
     for node in ast.walk(tree):
         match node:
-            case ast.Attribute(attr=name) if is_private(name) and name not in own | DOCUMENTED:
+            case ast.Attribute(attr=name) if is_private(name) and name not in own:
                 yield ast.unparse(node)
             case ast.ImportFrom(module=str(module)) if any(map(is_private, module.split("."))):
                 yield ast.unparse(node)
@@ -66,7 +66,7 @@ def test_one_module_uses_private_parts() -> None:
     files = [*(ROOT / "workbench").rglob("*.py"), ROOT / "workbench_pytest.py"]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
     home = trees.pop(Path(private.__file__))
-    own = set(own_names(trees))
+    own = {*own_names(trees), *DOCUMENTED}
     used = {str(file.relative_to(ROOT)): [*foreign_parts(tree, own)] for file, tree in trees.items()}
 
     assert len([*foreign_parts(home, own)]) >= 4

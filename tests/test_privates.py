@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ PROTOCOLS = {
     "_exit", "_getframe",  # these names are documented in the standard library
     "_ipython_display_", "_repr_html_", "_repr_mimebundle_",  # hooks of IPython
 }  # fmt: skip
+OF_ANOTHER = re.compile(r"(?<!\bself)(?<!\bcls)(?<!\bsuper\(\))\._(?!_)")
+"""A private attribute of something else; a module without one needs no closer look."""
 SERVED_ONLY = {"hosted", "http"}
 
 
@@ -39,10 +42,13 @@ def defined(tree: ast.AST) -> set[str]:
 
 def reads(folder: Path) -> Iterator[str]:
     """Yield each use of a private attribute that no module in the package's folder defines."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))}
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
+    if not any(map(OF_ANOTHER.search, texts.values())):
+        return
+    trees = {path: ast.parse(text) for path, text in texts.items()}
     known = PROTOCOLS.union(*map(defined, trees.values()))
     for path, tree in trees.items():
-        for node in ast.walk(tree):
+        for node in ast.walk(tree) if OF_ANOTHER.search(texts[path]) else ():
             if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
                 continue
             if node.attr not in known and ast.unparse(node.value) not in {"self", "cls", "super()"}:

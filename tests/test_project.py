@@ -213,8 +213,8 @@ def test_reach(library: str) -> None:
 def test_few_names_occur_twice() -> None:
     """Equal names confuse tracebacks: at most 35 class names and 29 file names occur twice."""
     paths = [path for path in PACKAGE.rglob("*.py") if not path.name.startswith("__")]
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
-    classes = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    classes = Counter(name for text in texts for name in re.findall(r"^ *class (\w+)[(:]", text, re.MULTILINE))
     files = Counter(path.name for path in paths)
     twice = [sorted(name for name, count in names.items() if count > 1) for names in (classes, files)]
 

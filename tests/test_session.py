@@ -93,7 +93,7 @@ def test_same_seed_same_bytes() -> None:
 def test_journal_has_the_time_of_the_sandbox() -> None:
     """On an embedded sandbox, journal entries have the sandbox's time."""
     api = wb.connect()
-    api.sandbox.clock.advance(days=3)
+    api.sandbox.advance(days=3)
     api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], first_name="Grace")
     (entry,) = api.journal
 

@@ -191,7 +191,7 @@ class History:
         acts: list[Callable[[], Any]] = [
             *[self.settle] * 4,
             lambda: sandbox.review(user, chance.choice(["pending", "approved"])),
-            lambda: sandbox.clock.advance(minutes=2),
+            lambda: sandbox.advance(minutes=2),
         ]
         with suppress(wb.WorkbenchError):
             chance.choice(acts)()

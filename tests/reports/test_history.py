@@ -38,7 +38,7 @@ def small(tmp_path_factory: Any) -> Sources:
 @pytest.mark.slow
 def test_every_source_gives_the_same_number(small: Sources) -> None:
     """A short history and a few reports; more of both take minutes."""
-    reports = ("transactions", "postings", "spend by month", "approvals", "roll-forward")
+    reports = ("transactions", "spend by month", "roll-forward")
     results = {name: verdicts(small, source, reports) for name, source in small.all().items()}
 
     assert {name: result for name, result in results.items() if not ALLOWED >= {*result.values()}} == {}
@@ -83,7 +83,7 @@ PURCHASES = st.lists(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=6)
 @given(purchases=PURCHASES, seed=st.integers(0, 5), timed=st.booleans())
 def test_nothing_is_left_out_without_its_amount(purchases: list[Any], seed: int, timed: bool) -> None:
     """Rows and what is left out add up to the raw amounts, by currency, whatever is null, missing, late or out of order."""
@@ -113,7 +113,7 @@ def test_nothing_is_left_out_without_its_amount(purchases: list[Any], seed: int,
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=6)
 @given(
     asked=st.lists(
         st.tuples(

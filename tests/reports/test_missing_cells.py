@@ -10,6 +10,7 @@ import pytest
 
 import workbench as wb
 from tests.charts import samples
+from tests.each import across
 from workbench.analysis.reports.record_reports import disputes_of
 from workbench.base.errors import UsageError
 
@@ -95,8 +96,7 @@ def test_a_record_has_its_kind_and_amounts(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("half", [0, 1])
-@pytest.mark.parametrize("kind", REPORTS)
+@pytest.mark.parametrize("kind, half", across(REPORTS, [0, 1]))
 def test_a_column_may_be_missing(kind: str, half: int) -> None:
     """Without a column a report is made of the others, or an error says what is missing; it is never another error."""
     source, refused = sources()[kind].iloc[-30:], []

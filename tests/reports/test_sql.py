@@ -178,8 +178,10 @@ def _run_all(folder: str, seed: int, count: int) -> None:
     """Run the queries, in a process of their own; print what was answered."""
     os.chdir(folder)
     is_small = count < len(REFUSED)
-    queries._MAX_SECONDS, queries._MAX_RESULT = (1.5 if is_small else 3.0), 2**26
-    queries._MAX_MEMORY = 2 * 10**8 if is_small else queries._MAX_MEMORY  # what needs more then ends sooner
+    limits: dict[str, Any] = {"_MAX_SECONDS": 1.5 if is_small else 3.0, "_MAX_RESULT": 2**26}
+    if is_small:
+        limits["_MAX_MEMORY"] = 2 * 10**8  # a query that needs more ends sooner
+    patch.multiple(queries, **limits).start()
     Path("canary.csv").write_text("canary\n31337\n")
     spent = wb.to_frame([{"a": 1}])
     before = sorted(Path().iterdir())

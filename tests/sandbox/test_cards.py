@@ -289,9 +289,9 @@ def test_settlement_by_the_clock_where_it_is_set():
     kept, reversed_ = api.authorized(1250), api.authorized(1250)
     api.reverse(reversed_)
 
-    api.sandbox.clock.advance(minutes=59)
+    api.sandbox.advance(minutes=59)
     assert api.sandbox.state(kept)["status"] == "authorized"
-    api.sandbox.clock.advance(minutes=1)
+    api.sandbox.advance(minutes=1)
 
     assert (api.sandbox.state(kept)["status"], api.sandbox.state(reversed_)["status"]) == ("settled", "reversed")
     assert api.sandbox.events()[-1].cause == "clock"

@@ -46,12 +46,6 @@ def test_a_misspelled_control_names_the_nearest(api: Any) -> None:
             getattr(api.sandbox, wrong)
 
 
-def test_the_clock_is_a_datetime(api: Any) -> None:
-    """The clock's time is an aware datetime in UTC, like the `at` of an event."""
-    assert api.sandbox.clock.at == api.sandbox.clock.now()
-    assert api.sandbox.clock.at.tzinfo is not None
-
-
 def test_a_sandbox_is_closed_by_its_block() -> None:
     """A sandbox can be used in a `with` block, as a session can."""
     with wb.Sandbox(seed=3) as sandbox:

@@ -35,7 +35,7 @@ def test_names_of_arguments_agree_in_python_at_the_prompt_and_over_http(api):
         for name, control in CONTROLS.items():
             arguments = [argument for argument in control.signature.parameters if argument != "self"]
             assert arguments == [*control.hints]
-            typed = {argument for argument in arguments if argument not in ("api_key", "signing_key")}
+            typed = {argument for argument in arguments if argument != "signing_key"}
             command = inspect.signature(advance if name == "advance" else _command(control)).parameters
             if name != "advance":
                 assert {*command} - {"where", "how"} == typed

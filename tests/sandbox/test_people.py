@@ -100,7 +100,7 @@ def test_a_review_by_control_is_taken_at_its_word(api):
 def test_a_review_by_the_clock_waits_for_the_terms(api):
     user = api.apply(isTermsOfServiceAccepted=False).body["id"]
 
-    api.sandbox.clock.advance(minutes=1)
+    api.sandbox.advance(minutes=1)
 
     assert api.sandbox.state(user)["status"] == "tosNotAccepted"
 

@@ -148,7 +148,7 @@ def histories(count: int) -> list[tuple[tuple[str, str], tuple[int, ...]]]:
 @pytest.mark.parametrize(
     "place, count",
     [
-        *[(place, 30 if place == "served" else 60) for place in PLACES],
+        *[(place, 15 if place == "served" else 30) for place in PLACES],
         *[pytest.param(place, 0, marks=pytest.mark.soak) for place in PLACES],
     ],
 )
@@ -209,7 +209,7 @@ def lines_of(call: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    "stops", [pytest.param(30, marks=pytest.mark.slow), pytest.param(10_000, marks=pytest.mark.soak)]
+    "stops", [pytest.param(12, marks=pytest.mark.slow), pytest.param(10_000, marks=pytest.mark.soak)]
 )
 @pytest.mark.parametrize("shared", [False, True], ids=["memory", "file"])
 def test_a_thread_that_stops_at_each_line_of_an_undo(shared: bool, stops: int, tmp_path: Path) -> None:
@@ -391,7 +391,7 @@ def test_an_undo_without_an_answer_is_not_said_to_be_refused() -> None:
 @pytest.mark.parametrize(
     "seconds",
     [
-        pytest.param(3, marks=pytest.mark.slow),
+        pytest.param(1.5, marks=pytest.mark.slow),
         pytest.param(300, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
     ],
 )

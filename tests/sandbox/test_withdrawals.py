@@ -155,7 +155,7 @@ def test_chain_and_contract_may_be_left_out_or_named(api):
 def test_the_same_question_gets_the_same_signature_while_it_lives(api):
     first = api.sign().body
 
-    api.sandbox.clock.advance(minutes=9, seconds=59)
+    api.sandbox.advance(minutes=9, seconds=59)
     assert first == api.sign().body
     api.sandbox.clock.advance(seconds=1)
 
@@ -169,7 +169,7 @@ def test_another_question_gets_a_new_signature_or_409(api, observed):
     observed.sign()
     answer = observed.sign(amount="2501")
     assert (answer.status, answer.body["error"]) == (409, "ConflictError")
-    observed.sandbox.clock.advance(minutes=10)
+    observed.sandbox.advance(minutes=10)
     assert observed.sign(amount="2501").status == 200
 
 
@@ -264,7 +264,7 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
             api.sandbox.execute(changed)
     with pytest.raises(BadRequest, match="owner"):
         api.sandbox.execute({**withdraw(api, 1), "from": api.guide["contracts"][0]["admin_addresses"][0]})
-    api.sandbox.clock.advance(minutes=10)
+    api.sandbox.advance(minutes=10)
     with pytest.raises(BadRequest, match="expired"):
         api.sandbox.execute(transaction)
 

@@ -16,7 +16,7 @@ from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.internals import internals
-from workbench.sandbox.server import App, refused
+from workbench.sandbox.server import SESSION_KEY, App, refused
 from workbench.sandbox.service import MAX_BODY
 
 # the clock is mirrored below, and the logs of requests differ between the two sandboxes
@@ -124,8 +124,6 @@ class Mirrored(Sandbox):
             except TypeError:  # the call of the control reports the problem
                 return control(*args, **kwargs)
             arguments.pop("self")
-            if "api_key" in CONTROLS[name].signature.parameters:
-                arguments.setdefault("api_key", self.seen_by)
             try:
                 here: Any = control(*args, **kwargs)
             finally:
@@ -139,5 +137,5 @@ class Mirrored(Sandbox):
         return both
 
     def _control(self, name: str, arguments: dict[str, Any]) -> Any:
-        headers = {"api-key": self.full_key, "content-type": "application/json"}
+        headers = {"api-key": self.full_key, "content-type": "application/json", SESSION_KEY: self.seen_by}
         return json.loads(self._twin.ask("POST", f"/_sandbox/{name}", headers, json.dumps(arguments).encode())[2])

@@ -37,7 +37,7 @@ def buy(url: str, name: str, count: int) -> Counter[tuple[str, str]]:
 @pytest.mark.parametrize(
     "purchases",
     [
-        pytest.param(4, marks=pytest.mark.slow),
+        pytest.param(2, marks=pytest.mark.slow),
         pytest.param(400, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
     ],
 )

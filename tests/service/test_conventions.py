@@ -40,7 +40,7 @@ def test_a_write_with_an_idempotency_key_happens_once() -> None:
     first, again = (ask(sandbox, idempotency_key="one") for _ in range(2))
     other = ask(sandbox, idempotency_key="one", changes={"amount": 101})
     refused = [ask(sandbox, idempotency_key="two", changes={"amount": -1}).status for _ in range(2)]
-    sandbox.clock.advance(days=1)
+    sandbox.advance(days=1)
     later = ask(sandbox, idempotency_key="one")
 
     assert (first.status, again.status, again.body) == (200, 200, first.body)

@@ -19,6 +19,7 @@ from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import hmac_signature, read_delivery, sign
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import Delivery
+from workbench.sandbox.internals import internals
 from workbench.service.interface.assumptions import BEHAVIORS
 
 TRIES, FIRST, FACTOR, MOST = BEHAVIORS["event_retries"].documented
@@ -105,7 +106,7 @@ def test_events_of_another_tenant_do_not_come(sandbox: Sandbox, endpoint: tuple[
     """An endpoint gets only the events of its key's tenant."""
     receiver, url = endpoint
     keys = sandbox.guide()["api_keys"]
-    sandbox.register_endpoint(url, api_key=keys["company team"])
+    internals(sandbox).for_key(keys["company team"]).register_endpoint(url)
     review(sandbox, "locked")
 
     assert flushed(sandbox) == []

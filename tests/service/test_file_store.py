@@ -44,7 +44,7 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
     """Records, clock, snapshots and endpoints survive a restart in the same order."""
     first = Sandbox(seed=7, behavior="observed", path=tmp_path / "s.db")
     purchase(first)
-    first.clock.advance(hours=1)
+    first.advance(hours=1)
     first.snapshot("noon")
     purchase(first)
     before, order = everything(first), [one["id"] for one in first.records("transaction")]

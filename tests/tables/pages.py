@@ -8,7 +8,7 @@ import orjson
 import pandas as pd
 
 from workbench.analysis.rewards.pages import PageReader, with_user
-from workbench.analysis.tables.rows import Table, arrow_table, table_frame
+from workbench.analysis.tables.rows import Table, arrow_table
 
 GOOD = (
     b'{"items":[{"type":"earned","id":"e1","points":"12.50","reason":"CARD_SPEND","status":"COMPLETED",'
@@ -236,11 +236,11 @@ def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None) -> 
     done = 0
     while batch := list(bodies[done : done + BATCH]):
         parts = reader.fast(batch) or [reader.read(body, number) for number, body in enumerate(batch, done)]
-        for number, part in enumerate(parts, done):
-            routes["fast" if part.fast else "exact"] += 1
-            tables.append(part.table if users is None else with_user(part.table, users[number]))
+        fast = len(batch) if reader.fast(batch) else sum(bool(reader.fast([body])) for body in batch)
+        routes["fast"] += fast
+        routes["exact"] += len(batch) - fast
+        tables += [part if users is None else with_user(part, users[number]) for number, part in enumerate(parts, done)]
         done += len(batch)
-    tables = tables or [arrow_table(reader.layout, [], ())]
-    frame = table_frame(reader.layout, tables, ())
+    frame = reader.frame(tables or [arrow_table(reader.layout, [], ())])
     frame.attrs["routes"] = routes
     return frame

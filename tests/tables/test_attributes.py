@@ -47,7 +47,7 @@ USES: dict[str, tuple[Callable[[], Any], Callable[[Any, Path], Any]]] = {
     "use, cases",
     [
         *(
-            pytest.param(use, CASES[i % 3 :: 3], marks=pytest.mark.slow, id=f"{use}-third")
+            pytest.param(use, CASES[i % 6 :: 6], marks=pytest.mark.slow, id=f"{use}-sixth")
             for i, use in enumerate(USES)
         ),
         *(pytest.param(use, CASES, marks=pytest.mark.soak, id=f"{use}-all") for use in USES),
@@ -56,7 +56,7 @@ USES: dict[str, tuple[Callable[[], Any], Callable[[Any, Path], Any]]] = {
 def test_attributes_of_wrong_types_raise_no_error_of_python(
     use: str, cases: list[tuple[str, Any]], tmp_path: Path
 ) -> None:
-    """Each use tries a third of the values; `make soak` tries all."""
+    """Each use tries a sixth of the values; `make soak` tries all."""
     make, call = USES[use]
     frame: pd.DataFrame = make()
     kept = dict(frame.attrs)

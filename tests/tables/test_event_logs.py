@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.each import across
+from tests.each import across, some
 from tests.reports.test_scope import bought
 from tests.tables import samples
 from workbench.analysis.reports import log_lines
@@ -102,9 +103,9 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [".ndjson", ".ndjson.gz"])
-@pytest.mark.parametrize("length", [3_001, 3_500, 9_000])
-@pytest.mark.parametrize("line", [1, 2, 5])
+@pytest.mark.parametrize(
+    "line, length, ending", some(5, product([1, 2, 5], [3_001, 3_500, 9_000], [".ndjson", ".ndjson.gz"]))
+)
 def test_a_line_that_is_too_long_is_one_rejected_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int, length: int, ending: str
 ) -> None:

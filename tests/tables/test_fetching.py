@@ -4,8 +4,8 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
-from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pandas as pd
 import pytest
@@ -80,21 +80,26 @@ def test_rules_are_checked_before_anything_leaves() -> None:
 
 
 def test_an_interrupt_before_a_read_begins_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread of the read learns of it when it begins."""
-    raised, reasons = threading.Event(), SimpleQueue[str]()
+    """The read ends without a request, and its result gives the reason."""
+    stopped = threading.Event()
 
     class Interrupted(SimpleQueue):  # type: ignore[type-arg]
         def get(self, *_: Any, **__: Any) -> None:
-            raise KeyboardInterrupt
+            if not stopped.is_set():
+                raise KeyboardInterrupt
 
-    async def begin_late(*_: Any, running: Any, **__: Any) -> None:
-        raised.wait(5)
-        running(SimpleNamespace(stop=reasons.put))
+    async def begin_late(run: Any = read_job.Reading.run) -> Any:
+        assert await asyncio.to_thread(stopped.wait, 5)
+        return await run(reading)
 
     monkeypatch.setattr(read_job, "SimpleQueue", Interrupted)
-    monkeypatch.setattr(read_job, "read_users", begin_late)
-    with pytest.raises(KeyboardInterrupt):
-        read_job.read_in_thread(None, (), read_job.ReadFilter())
-    raised.set()
+    with connect(seed=1) as api:
+        how: Any = {"concurrency": 1, "report": lambda _: None}
+        reading = read_job.Reading(api, (str(UUID(int=1)),), read_job.ReadFilter(), **how)
+        stop = reading.stop
+        monkeypatch.setattr(reading, "run", begin_late)
+        monkeypatch.setattr(reading, "stop", lambda reason: (stop(reason), stopped.set()))
+        rewards = read_job.read_in_thread(reading)
 
-    assert "interrupted" in reasons.get(timeout=5).lower()
+    assert "interrupted" in rewards.stopped
+    assert not rewards.cursors

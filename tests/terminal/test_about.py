@@ -68,12 +68,12 @@ def completed(script, *words: str) -> set[str]:
 @pytest.mark.parametrize(
     "words, expected",
     [
-        (["transactions", "a"], {"authorize"}),
+        pytest.param(["transactions", "a"], {"authorize"}, marks=pytest.mark.soak),
         (["sandbox", "set"], {"settle"}),
-        (["transactions", "authorize", "--dec"], {"--decline-reason"}),
+        pytest.param(["transactions", "authorize", "--dec"], {"--decline-reason"}, marks=pytest.mark.soak),
         (["transactions", "authorize", "--decline-reason", ""], set(DeclineReason)),
-        (["withdrawals", "sign", "--is-amount-native", ""], {"false", "true"}),
-        (["contracts", "list", "--output", ""], {"csv", "json", "ndjson", "table"}),
+        pytest.param(["withdrawals", "sign", "--is-amount-native", ""], {"false", "true"}, marks=pytest.mark.soak),
+        pytest.param(["contracts", "list", "--output", ""], {"csv", "json", "ndjson", "table"}, marks=pytest.mark.soak),
         (["docs", "update-u"], {"update-ubo", "update-user"}),
         (["transactions", "authorize", "--card-id", ""], set()),
     ],

@@ -11,6 +11,7 @@ import sys
 import pexpect
 import pytest
 
+from tests.each import some
 from tests.terminal.conftest import ROOT
 from workbench.client.calls.journal import Journal
 from workbench.client.session import connect
@@ -201,7 +202,6 @@ CASES = [
     ("workbench events trigger user.u", "user.updated"),
     ("workbench sandbox review x appr", "approved"),
 ]
-IN_SHELLS = [pytest.param(*case, id=case[0], marks=pytest.mark.soak if i % 3 else []) for i, case in enumerate(CASES)]
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ def completions(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
-@pytest.mark.parametrize("line, expected", IN_SHELLS)
+@pytest.mark.parametrize("line, expected", some(8, CASES, start=3))
 def test_completion_in_fish(completions, line, expected):
     """Commands, options, choices and names are completed in fish."""
     script = f"source {completions}/workbench.fish; complete -C {shlex.quote(line)}"
@@ -231,7 +231,7 @@ def test_completion_in_fish(completions, line, expected):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-@pytest.mark.parametrize("line, expected", IN_SHELLS)
+@pytest.mark.parametrize("line, expected", some(4, CASES))
 def test_completion_in_zsh(completions, line, expected):
     """Commands, options, choices and names are completed in zsh."""
     environ = {**os.environ, "PATH": f"{completions}:{os.environ['PATH']}", "HOME": str(completions), "TERM": "dumb"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.each import across, some
 from workbench.base.schema.walk import Choice, camel, leaves
 from workbench.sandbox.controls import CONTROLS
 from workbench.service.interface.events import EVENT_KINDS
@@ -73,8 +74,7 @@ def test_an_operation_has_an_option_for_each_argument(wb, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", ["--help", "users --help", "sandbox guide --fresh"])
+@pytest.mark.parametrize("words, unbuffered", across(["--help", "users --help", "sandbox guide --fresh"], ["", "1"]))
 def test_a_reader_that_has_gone_is_not_an_error(words, unbuffered):
     """With a closed pipe as output, help and results end without an error message."""
     read, write = os.pipe()
@@ -89,14 +89,14 @@ def test_a_reader_that_has_gone_is_not_an_error(words, unbuffered):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in NOT_COMMANDS])
+@pytest.mark.parametrize("name", some(3, [name for name in CONTROLS if name not in NOT_COMMANDS]))
 def test_a_control_has_an_option_for_each_argument(wb, name):
     """Each control is a command that describes its arguments. Keys come from the environment."""
     ended = wb("sandbox", name.replace("_", "-"), "--help")
 
     assert ended.code == 0
     for argument in CONTROLS[name].signature.parameters:
-        if argument not in {"self", "api_key", "signing_key"}:
+        if argument not in {"self", "signing_key"}:
             assert f"--{argument.replace('_', '-')}" in ended.out
         else:
             assert f"--{argument.replace('_', '-')}" not in ended.out

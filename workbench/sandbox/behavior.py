@@ -9,23 +9,24 @@ import os
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import attrs
 
 from workbench.base.errors import Problem, UsageError, not_allowed, unknown_name
 from workbench.base.system import toml
+from workbench.sandbox.store import Members, Record
 from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, settings
 
 BehaviorName = Literal["documented", "observed"]
-Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
+Behavior = BehaviorName | str | os.PathLike[str] | Members
 """Accepted values of `behavior=`: a behavior name, the path of a TOML file, or a mapping of settings."""
 
 
 _MAX_UNKNOWN = 20  # maximum number of unknown names to report
 
 
-def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[str, Any]]:
+def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, Record]:
     """Return the name of the base behavior (None if omitted) and the settings that override it.
 
     Raises:

@@ -5,15 +5,14 @@ more than was authorized, and refunds never exceed what settled.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from workbench.base.schema.rules import FULL, UUID, Full
 from workbench.base.schema.walk import snake
 from workbench.sandbox import rewards
-from workbench.sandbox.context import Record, RequestContext, refuse_empty
+from workbench.sandbox.context import RequestContext, refuse_empty
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.extensions import SettleTransaction
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Record, Store
 from workbench.service.interface import table
 from workbench.service.interface.formats import TEXT_EVIDENCE
 from workbench.service.interface.transactions import (
@@ -150,7 +149,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         rewards.earn(context, transaction, left, left - amount)
         refunded = transaction["refunded"] + amount
         transaction = context.store.save("transaction", transaction, status=step.to, refunded=refunded)
-        shown: dict[str, Any] = {"refund": amount}
+        shown: Record = {"refund": amount}
         if context.settings["refund_event_id"] == "own":  # assumed: refund_event_id
             shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.ms}
         # Refunds recorded from the service have both events. assumed: refund_event_created
@@ -221,8 +220,7 @@ def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispu
 
 def shown_dispute(dispute: Record) -> Dispute:
     """Return a dispute as responses show it."""
-    record: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
-    return record
+    return from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
 
 
 def add_dispute(

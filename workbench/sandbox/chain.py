@@ -1,15 +1,16 @@
 """Withdrawals: signatures of the service with seeded keys, teaching wallets of admins (EVM), and execution."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from workbench.base.errors import UsageError
 from workbench.base.remedies import Remedy, declare
-from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
+from workbench.sandbox.context import Environment, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
 from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignature, from_json
+from workbench.sandbox.store import Members, Record
 from workbench.service import chains
 from workbench.service.chains import WithdrawCall, WithdrawParameters, address_problems, eip55, same_address
 from workbench.service.chains.addresses import Family, family_of, family_of_address
@@ -41,7 +42,7 @@ class TeachingWallet:
         self._holder = sandbox
         self.address: str = sandbox._wallet_address(admin=admin).address
 
-    def sign(self, typed_data: Mapping[str, Any]) -> str:
+    def sign(self, typed_data: Members) -> str:
         """Return the signature over EIP-712 typed data, as 0x hex."""
         signed: WalletSignature = self._holder._wallet_sign(admin=self.address, typed_data=typed_data)
         return signed.signature
@@ -55,7 +56,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     """Return the address and the throw-away key of an admin's teaching wallet.
 
     Raises:
-        Refused: The address is not an admin address of this sandbox, or is not on an EVM chain.
+        ApiError: The address is not an admin address of this sandbox, or is not on an EVM chain.
     """
     for contract in environment.store.all("contract"):
         for i, address in enumerate(contract["admin_addresses"]):
@@ -66,7 +67,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     raise usage_error(f"the sandbox has wallets only for admins of its own EVM contracts; {Remedy('guide')}")
 
 
-def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
+def sign_as(environment: Environment, admin: str, typed_data: Members) -> WalletSignature:
     """Sign typed data as an admin."""
     address, secret = admin_secret(environment, admin)
     try:
@@ -76,11 +77,11 @@ def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any])
     return WalletSignature(address=address, signature="0x" + signature.hex())
 
 
-def execute(environment: Environment, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
+def execute(environment: Environment, transaction: Members) -> ExecutedWithdrawal:
     """Execute a withdrawal: verify both signatures as the contract would, and debit the contract's balance.
 
     Raises:
-        Refused: The contract would reject the transaction; the message gives the reason.
+        ApiError: The contract would reject the transaction; the message gives the reason.
     """
     call, contract = _call(environment, transaction)
     if call.expires_at * 1000 <= environment.clock.ms:
@@ -123,7 +124,7 @@ def _whole_tokens(amount: Decimal) -> str:
     return f"{amount:.{places}f}"
 
 
-def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[WithdrawCall | WithdrawParameters, Record]:
+def _call(environment: Environment, transaction: Members) -> tuple[WithdrawCall | WithdrawParameters, Record]:
     try:
         to, chain = str(transaction["to"]), transaction["chainId"]
         chain_id = int(chain, 0) if isinstance(chain, str) else int(chain)
@@ -152,7 +153,7 @@ def _is_active(environment: Environment, contract: Record, call: WithdrawParamet
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
 
-def _salt(seeds: Seeds, asked: Mapping[str, Any]) -> bytes:
+def _salt(seeds: Seeds, asked: Members) -> bytes:
     """Derive the salt of a withdrawal from a stored number, so that no file contains the salt."""
     return seeds.octets(f"salt:{asked['salt_number']}")
 
@@ -181,7 +182,7 @@ def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record
     return any(_recovers(message, call.signature, signer) for message in messages)
 
 
-def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str, Any]) -> None:
+def _check_admins(call: WithdrawCall, contract: Record, transaction: Members) -> None:
     """Check the admins' authorization: the owner as sender in version 1, a signature of each admin in version 2."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
@@ -309,11 +310,10 @@ def _ready(context: RequestContext, contract: Record, kept: Record) -> Withdrawa
     asked = {name: value for name, value in kept["asked"].items() if name != "salt_number"}
     answer = _signed(context.seeds, contract, {**asked, "salt": _salt(context.seeds, kept["asked"])})
     members = {"status": "ready", "expires_at": kept["expires_at"], **answer}
-    signature: WithdrawalSignature = from_json(WithdrawalSignature, members)
-    return signature
+    return from_json(WithdrawalSignature, members)
 
 
-def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
+def message_of(contract: Record, withdrawal: Members) -> bytes:
     """Return the 32-byte digest that is signed.
 
     assumed: withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message
@@ -331,7 +331,7 @@ def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
     return chains.digest(chains.coordinator_typed_data(collateral=proxy, **more, **withdrawal))
 
 
-def _signed(seeds: Seeds, contract: Record, withdrawal: Mapping[str, Any]) -> Record:
+def _signed(seeds: Seeds, contract: Record, withdrawal: Members) -> Record:
     """Return the signature members of the response as JSON values."""
     secret = secret_of(seeds, "contract", contract["id"])
     evm = family_of(contract["chain_id"]) is Family.EVM

@@ -18,14 +18,13 @@ import attrs
 from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.remedies import interface
 from workbench.base.schema.readers import write_time
-from workbench.base.schema.walk import given, is_record, member
-from workbench.sandbox.store import Store
+from workbench.base.schema.walk import given, is_record
+from workbench.sandbox.store import Members, Record, Store
 from workbench.service.interface import table
 from workbench.service.interface.assumptions import BEHAVIORS, failure_id
 from workbench.service.interface.convert import Converter
 from workbench.service.interface.table import Failure, Operation
 
-Record = dict[str, Any]
 _BY_MESSAGE: Mapping[str, Failure] = {
     failure.message: failure for row in table.OPERATIONS.values() for failure in row.failures
 }
@@ -75,11 +74,6 @@ class SandboxClock:
         return None if type(kept) is int else kept["speed"]
 
     @property
-    def at(self) -> datetime:
-        """The time, timezone-aware, in UTC."""
-        return self.now()
-
-    @property
     def ms(self) -> int:
         """The time in milliseconds since 1970."""
         shown: int | None = getattr(self._shown, "at", None)
@@ -115,28 +109,13 @@ class SandboxClock:
         """Return the time in its wire format."""
         return write_time(self.now())
 
-    def advance(
-        self,
-        by: timedelta | float | None = None,
-        *,
-        days: float = 0,
-        hours: float = 0,
-        minutes: float = 0,
-        seconds: float = 0,
-    ) -> datetime:
-        """Move the clock forward. Scheduled changes happen at their due times.
-
-        Args:
-            by: Step as a timedelta or a number of seconds.
+    def advance(self, *, seconds: float) -> datetime:
+        """Move the clock forward, and return the time. Scheduled changes happen at their due times.
 
         Raises:
-            UsageError: The step is negative.
-            UsageError: `by` is neither a timedelta nor a number.
+            UsageError: `seconds` is negative.
         """
-        if not isinstance(by, timedelta | float | int | None):
-            raise UsageError("by must be a timedelta or a number of seconds; or use days=, hours=, minutes=, seconds=")
-        step = by if isinstance(by, timedelta) else timedelta(seconds=by or 0)
-        step += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        step = timedelta(seconds=seconds)
         if step < timedelta():
             raise UsageError("the clock can only move forward")
         self._move(step // _MILLISECOND)
@@ -165,7 +144,7 @@ class Seeds:
         return blake2b(b"card-issuing-workbench:%d" % self.seed, digest_size=32).digest()
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "Seeds":
+    def of(cls, settings: Members) -> "Seeds":
         """Return the `Seeds` of a sandbox from the sandbox's stored arguments."""
         return cls(settings["seed"], settings.get("secret", ""), settings.get("full_key", ""))
 
@@ -196,12 +175,8 @@ class Environment:
     store: Store
     clock: SandboxClock
     seeds: Seeds
-    settings: Mapping[str, Any]
+    settings: Members
     converter: Converter
-
-    def wire_name(self, cls: type[Any], name: str) -> str:
-        """Return the wire name of a record's attribute."""
-        return self.converter.wire_name(cls, member(cls, name))
 
 
 class RequestContext:
@@ -215,7 +190,7 @@ class RequestContext:
         self.settings = environment.settings
         self.cause: list[Any] = [0, name]  # number of the request, assigned at first use, and name of the call
         self.operation: Operation[..., Any] | None = None
-        self.tenant: Mapping[str, Any] = {}
+        self.tenant: Members = {}
         self.assumed: list[str] = []
         self.headers: dict[str, str] = {}
 
@@ -306,9 +281,9 @@ def refuse_empty(context: RequestContext, *given: object) -> None:
             raise context.bad_request("nothing to change", "empty_patch")
 
 
-def plain(record: object) -> dict[str, Any]:
+def plain(record: object) -> Record:
     """Return the members of a record as plain values, keyed by attribute name."""
-    kept: dict[str, Any] = {}
+    kept: Record = {}
     for name, value in given(record).items():
         if is_record(value):
             kept[name] = plain(value)
@@ -319,40 +294,37 @@ def plain(record: object) -> dict[str, Any]:
     return kept
 
 
-class Refused(Exception):
-    """Rejection of a control: status, error and message of the response."""
-
-
 WRONG_ARGUMENT = "UsageError"
 """Error name in the response to a control with an invalid argument. The message states the problem."""
 
 
-def wrong_argument(problem: Problem) -> Refused:
+def refusal(status: int, error: str, message: str) -> ApiError:
+    """Return the error of a rejected control, before `control_error` adds the control's name."""
+    return ApiError.of(status)(operation="", status=status, error=error, message=message)
+
+
+def wrong_argument(path: str, rule: str, message: str) -> ApiError:
     """Return the 400 error for an invalid argument of a control."""
-    return Refused(400, WRONG_ARGUMENT, str(problem))
+    return refusal(400, WRONG_ARGUMENT, str(Problem(path, rule, message)))
 
 
-def usage_error(message: str) -> Refused:
+def usage_error(message: str) -> ApiError:
     """Return the 400 error for a control that a record's state does not allow."""
-    return Refused(400, "BadRequestError", message)
+    return refusal(400, "BadRequestError", message)
 
 
-def not_found(what: str) -> Refused:
+def not_found(what: str) -> ApiError:
     """Return the 404 error of a control."""
-    return Refused(404, "NotFoundError", f"{what} not found")
+    return refusal(404, "NotFoundError", f"{what} not found")
 
 
-def error_of(name: str, refused: Refused) -> ApiError | UsageError:
-    """Return the error of a rejected control."""
-    return control_error(name, *refused.args)
-
-
-def control_error(name: str, status: int, error: str, message: str) -> ApiError | UsageError:
-    """Return the client's error for a control's error response, with the message of the response."""
+def control_error(name: str, refused: ApiError) -> ApiError | UsageError:
+    """Return the error of a rejected control, with the name of the control in its message."""
     called = python_name(name) if interface() == "python" else name
-    if error == WRONG_ARGUMENT:
+    message = refused.message or ""
+    if refused.error == WRONG_ARGUMENT:
         return UsageError(message, of=called)
-    answered = ApiError.of(status)(operation=name, status=status, error=error, message=message)
+    answered = type(refused)(operation=name, status=refused.status, error=refused.error or "", message=message)
     answered.args = (f"{called}: {message}",)
     return answered
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.base.schema.walk import snake
-from workbench.sandbox.context import Record, RequestContext, Seeds, plain
+from workbench.sandbox.context import RequestContext, Seeds, plain
 from workbench.sandbox.control_records import DepositReceived, from_json
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Record, Store
 from workbench.service.chains import eip55, public_address, same_address
 from workbench.service.chains.addresses import Family, family_of
 from workbench.service.chains.curves import ed25519_public_key
@@ -167,7 +167,7 @@ def add_contract(
     return store.save("contract", contract)
 
 
-def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
+def _onramp(seeds: Seeds, key: str) -> Record:
     details = {
         "beneficiary_name": WARNING,
         "beneficiary_address": "1 Example Street, Springfield",
@@ -230,8 +230,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     bank = {**defaults, **bank}  # assumed: account_defaults
     account = new_account(key, context.tenant["id"], context.clock.ms, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)
-    record: PaymentAccount = from_json(PaymentAccount, account | account["members"])
-    return record
+    return from_json(PaymentAccount, account | account["members"])
 
 
 def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:
@@ -286,12 +285,12 @@ def delete_payment_account(context: RequestContext, request: DeletePaymentAccoun
     context.store.delete("payment_account", account["id"])
 
 
-def list_payment_routes(context: RequestContext, request: object) -> list[Any] | dict[str, Any]:
+def list_payment_routes(context: RequestContext, request: object) -> list[Any] | Record:
     """Return an empty list. The sandbox answers the operation but simulates no routes. assumed: payment_routes"""
     return [] if context.settings["payment_routes"] == "list" else {"paymentRoutes": []}
 
 
-def list_automations(context: RequestContext, request: object) -> list[Any] | dict[str, Any]:
+def list_automations(context: RequestContext, request: object) -> list[Any] | Record:
     """Return the list of payment routes under its deprecated name. assumed: payment_routes"""
     context.headers["deprecation"] = "true"
     return list_payment_routes(context, request)

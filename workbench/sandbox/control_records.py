@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 from workbench.base.schema.fields import OPEN, About, about, record
 from workbench.base.schema.masks import DOTS, MaskedDict, masked
@@ -22,10 +22,13 @@ from workbench.base.schema.walk import (
     record_of,
 )
 from workbench.sandbox.context import moment_of
+from workbench.sandbox.store import Members, Record
 from workbench.service.interface.convert import converter
 from workbench.service.interface.events import EVENT_KINDS, AnyEvent, Event
 from workbench.service.interface.formats import CENTS, ID, MOMENT
 from workbench.service.interface.table import OPERATIONS
+
+T = TypeVar("T")
 
 
 @record
@@ -258,10 +261,10 @@ class Envelope(MaskedDict):
 
     __slots__ = ()
 
-    def __init__(self, raw: Mapping[str, Any]) -> None:
+    def __init__(self, raw: Members) -> None:
         super().__init__({**raw, "body": MaskedDict(raw.get("body") or {})})
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Record:
         """Return the envelope with masked private values. The body of an unknown kind is masked entirely."""
         kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
         return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
@@ -293,9 +296,9 @@ class StoredRecord(MaskedDict):
 
     __slots__ = ()
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Record:
         """Return the record with masked private members."""
-        shown: dict[str, Any] = _masked(self)
+        shown: Record = _masked(self)
         return shown
 
 
@@ -336,15 +339,17 @@ def to_json(result: object) -> Any:
     return write_time(result) if isinstance(result, datetime) else result
 
 
-def from_json(annotation: object, raw: Any) -> Any:
+def from_json(annotation: type[T], raw: Any) -> T:
     """Convert JSON values to the annotated return type of a control. Times are text or milliseconds."""
-    if get_origin(annotation) is list:
-        return [from_json(get_args(annotation)[0], value) for value in raw]
-    if isinstance(annotation, type) and is_record(annotation):
-        return build(
-            annotation, {member.name: _value(member.kind, raw.get(member.name)) for member in members(annotation)}
-        )
-    return annotation(raw) if isinstance(annotation, type) and issubclass(annotation, MaskedDict) else raw
+    cls: Any = annotation
+    result = raw
+    if get_origin(cls) is list:
+        result = [from_json(get_args(cls)[0], value) for value in raw]
+    elif isinstance(cls, type) and is_record(cls):
+        result = build(cls, {member.name: _value(member.kind, raw.get(member.name)) for member in members(cls)})
+    elif isinstance(cls, type) and issubclass(cls, MaskedDict):
+        result = cls(raw)
+    return cast("T", result)
 
 
 def _value(kind: Kind, raw: Any) -> Any:

@@ -3,17 +3,27 @@
 import inspect
 from collections.abc import Mapping
 from types import NoneType
-from typing import Any, get_origin
+from typing import get_origin
 
 from workbench.base.arguments import Between, kinds_of, limits_of
+from workbench.sandbox.context import python_name
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.controls.declaration import Control
+from workbench.sandbox.store import Record
 from workbench.service.interface.openapi import ERROR_SCHEMA
 from workbench.service.interface.table import ERRORS, KEY_HEADER, VERSION
 
-Schema = dict[str, Any]
+Schema = Record
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", Mapping: "object", NoneType: "null"}
+
+
+_TENANT = {
+    "name": "Workbench-Session-Key",
+    "in": "header",
+    "description": "API key of a tenant, to act only on this tenant's records",
+    "schema": {"type": "string"},
+}
 
 
 def controls_document(url: str) -> Schema:
@@ -46,13 +56,14 @@ def _paths() -> Schema:
 
 
 def _operation(row: Control) -> Schema:
-    body = {"$ref": f"#/components/schemas/{_body_name(row)}"}
+    body, name = {"$ref": f"#/components/schemas/{_body_name(row)}"}, python_name(row.name)
     return {
         "operationId": row.name,
         "tags": ["controls"],
         "summary": row.summary,
         "description": row.doc,
-        "x-python": f"sandbox.{python_name(row)}",
+        "parameters": [_TENANT],
+        "x-python": f"sandbox.{name if '.' in name else row.method.__name__}",
         "requestBody": {"required": bool(_required(row)), "content": {"application/json": {"schema": body}}},
         "responses": _responses((400, 401, 403, 404, 415)),
     }
@@ -77,14 +88,6 @@ def _responses(failures: tuple[int, ...]) -> Schema:
         "200": {"description": "Result of the control", "content": {"application/json": {"schema": {}}}},
         **refusals,
     }
-
-
-def python_name(row: Control) -> str:
-    """Return the method name of a control, such as `create.user` for `create_user` or `cards.lock` for `lock_card`."""
-    verb, _, noun = row.name.partition("_")
-    if not row.method.__name__.startswith("_"):
-        return row.name
-    return f"create.{noun}" if verb == "create" else f"cards.{verb}" if noun == "card" else row.method.__name__
 
 
 def _body_name(row: Control) -> str:

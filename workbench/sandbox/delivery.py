@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import threading
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from typing import Any
 
 from workbench.base.schema import strict_json
@@ -27,6 +26,7 @@ from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 from workbench.sandbox.people import holder_of, links
 from workbench.sandbox.rewards import category_of
+from workbench.sandbox.store import Record, Texts
 from workbench.service.interface.events import (
     CardUpdated,
     Event,
@@ -36,8 +36,9 @@ from workbench.service.interface.events import (
     UserUpdated,
 )
 
-Record = dict[str, Any]
-Post = Callable[[str, Mapping[str, str], bytes], PostResult]
+EventDelivery = tuple[int, dict[str, str], bytes]
+"""Sequence number of an event, and the headers and body of its delivery."""
+Post = Callable[[str, Texts, bytes], PostResult]
 _BUSY_INTERVAL = 0.5  # seconds until a busy file is tried again
 _CLOSING = 0.5  # seconds for which `close` waits for deliveries in flight
 _GONE = 410
@@ -164,7 +165,11 @@ class WebhookDispatcher:
             at, delivery, event = due_delivery
             first = not delivery["attempts"] and delivery["held"] is None
             headers, body = signed(self._environment, event, tuple(row["keys"]), len(delivery["attempts"]))
-            fault = self._faults.match(event["kind"], OF_DELIVERIES, partial(_members, body)) if first else None
+            fault = (
+                self._faults.match(event["kind"], OF_DELIVERIES, lambda: strict_json.loads(body)["body"])
+                if first
+                else None
+            )
             if fault is not None and fault.kind in {"swap", "delay"}:
                 due = at + int(fault.seconds * 1000)
                 self.enqueue(row, {**delivery, "due": due, "held": "next" if fault.kind == "swap" else "time"})
@@ -230,7 +235,7 @@ class WebhookDispatcher:
             "attempts": [],
         }
 
-    def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
+    def _send(self, url: str, headers: Texts, body: bytes) -> PostResult:
         # Each attempt checks the URL, because the address of a host name may change.
         return send(url, headers, body, check=self.check, relay=self._relay)
 
@@ -292,11 +297,6 @@ def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
     held = delivery["held"] == "next"
     number = f"{delivery['sequence']:012d}"
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
-
-
-def _members(body: bytes) -> dict[str, Any]:
-    members: dict[str, Any] = strict_json.loads(body)["body"]
-    return members
 
 
 class Delivered(bytes):

@@ -3,16 +3,17 @@
 Users of a card program, sequences of random purchases, and universes draw their purchases here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 import attrs
 
 from workbench.base.system import toml
 from workbench.sandbox.programs import defaults
+from workbench.sandbox.store import Members, Texts
 
 Options = tuple[Sequence[str], Sequence[float]]
 """Options and the running totals of their weights."""
@@ -46,7 +47,7 @@ class Lists:
         names: Names of the merchants, and the running totals of their weights.
     """
 
-    def __init__(self, program: Mapping[str, Any], names: Options = ((), ())) -> None:
+    def __init__(self, program: Members, names: Options = ((), ())) -> None:
         rows = program["categories"]
         shares = {name: program[name] for name in ("declined", "reversed")}
         refunds = {name: program[name] for name in ("refunded", "disputed")}
@@ -78,7 +79,7 @@ class Purchase:
     """
 
     amount: int
-    merchant: Mapping[str, str]
+    merchant: Texts
     outcome: str
     settle_hours: float
     decline_reason: str | None

@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
@@ -17,11 +17,11 @@ from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, SandboxClock, milliseconds
 from workbench.sandbox.controls import Controls
-from workbench.sandbox.delivery import signed
+from workbench.sandbox.delivery import EventDelivery, signed
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.programs import World, read_world
 from workbench.sandbox.service import MAX_BODY
-from workbench.sandbox.store import Store, in_world, open_store
+from workbench.sandbox.store import Members, Record, Store, Texts, in_world, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 from workbench.service.interface.assumptions import settings as settings_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
 _MAX_DRAINED = 1_000
-_DEFAULTS: Mapping[str, Any] = {
+_DEFAULTS: Members = {
     "seed": 1,
     "environment": "sandbox",
     "behavior": "documented",
@@ -57,9 +57,7 @@ class DirectTransport:
     def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler
 
-    def respond(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes
-    ) -> "Response | SandboxTransport":
+    def respond(self, method: str, target: str, headers: Texts, body: bytes) -> "Response | SandboxTransport":
         """Return the response, or a transport that simulates it if a fault delays it or breaks the connection."""
         path, _, query = target.partition("?")
         answer = self._handler(Request(method, path, query, headers, body))
@@ -125,7 +123,7 @@ class Sandbox(Controls):
         clock: datetime | str | None = None,
         world: World | None = None,
     ) -> None:
-        arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
+        arguments: Record = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
         arguments |= {"clock": clock, "path": path, "api_key": api_key}
         if problems_found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(problems_found, of="Sandbox")
@@ -134,7 +132,7 @@ class Sandbox(Controls):
         store = open_store(path)
         try:
             with store:
-                given: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": name}
+                given: Record = {"seed": seed, "environment": environment, "behavior": name}
                 given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
                 new = _make(store, times["start"], world, **given)
                 if new or clock is not None:
@@ -174,7 +172,7 @@ class Sandbox(Controls):
             raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"fault rule applied: {answer.manner}")
         return answer
 
-    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[EventDelivery], int]:
         """Return the next deliveries, each with its sequence number, and the number of the last event read.
 
         The result has at most 1,000 deliveries. If it has 1,000, more may follow.
@@ -336,7 +334,7 @@ class Sandbox(Controls):
         return f"<Sandbox {text}, at {self.clock.text()}{faults}>"
 
 
-def problems(given: Mapping[str, Any]) -> list[Problem]:
+def problems(given: Members) -> list[Problem]:
     """Return the problems in a sandbox's arguments."""
     problems_found = []
     if type(given.get("seed", 1)) is not int:
@@ -360,7 +358,7 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
     return problems_found
 
 
-def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
+def clock_settings(clock: datetime | str | None) -> Record:
     """Return the start time and the speed of a new sandbox's clock. A fixed clock has the speed None.
 
     Args:
@@ -395,7 +393,7 @@ def _make(store: Store, start: int, world: World | None, **given: object) -> boo
     Returns:
         Whether the world was created by this call.
     """
-    settings: dict[str, Any] | None = store.get("meta", "made")
+    settings: Record | None = store.get("meta", "made")
     program = read_world(world)
     if settings is None:
         chosen = {name: value for name, value in given.items() if value is not None}

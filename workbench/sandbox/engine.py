@@ -6,7 +6,7 @@ sandbox's file if there is a file. The file is written in batches, so a killed p
 
 import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import starmap
 from typing import Any
@@ -27,11 +27,10 @@ from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.service import Service
-from workbench.sandbox.store import FileStore, Store
+from workbench.sandbox.store import FileStore, Members, Record, Store
 from workbench.service.interface import table
 from workbench.service.interface.convert import Names, converter
 
-Record = dict[str, Any]
 _TICK = 0.25  # seconds between checks for changes by other processes, and of a running clock
 
 
@@ -49,7 +48,7 @@ class Engine:
     def __init__(
         self,
         store: Store,
-        settings: Mapping[str, Any],
+        settings: Members,
         wire_names: Names,
         reach: Collection[str],
         webhook_hosts: Collection[str],
@@ -81,7 +80,7 @@ class Engine:
         self.dispatcher.notify()
         return answer
 
-    def context(self, name: str, record: Mapping[str, Any] | None = None) -> RequestContext:
+    def context(self, name: str, record: Members | None = None) -> RequestContext:
         """Return the context of a control, with the tenant of a record."""
         context = RequestContext(self.environment, name)
         if record is not None:
@@ -227,7 +226,7 @@ class RequestLog:
             for _ in entries:
                 self._entries.popleft()
 
-    def entries(self, tenant: str | None, *, reveal: bool) -> list[dict[str, Any]]:
+    def entries(self, tenant: str | None, *, reveal: bool) -> list[Record]:
         """Return the requests, oldest first.
 
         Args:
@@ -238,7 +237,7 @@ class RequestLog:
         entries = list(starmap(self._row, tuple(self._entries))) if self._file is None else self._file.requests()
         return [self._shown(entry, reveal) for entry in entries if tenant in (None, entry["tenant"])]
 
-    def _row(self, request: Request, response: Response, at: int, seconds: float) -> dict[str, Any]:
+    def _row(self, request: Request, response: Response, at: int, seconds: float) -> Record:
         """Return a request in its stored form, without its key."""
         context = response.context
         number = context.cause[0] if context is not None else 0
@@ -265,7 +264,7 @@ class RequestLog:
             "answer": answer.decode("latin-1"),
         }
 
-    def _shown(self, row: dict[str, Any], reveal: bool) -> dict[str, Any]:
+    def _shown(self, row: Record, reveal: bool) -> Record:
         operation = self._service.operation_of(Request(row["method"], row["path"]))
         known = (None, None) if operation is None else (operation.request, operation.answer)
         query, body, answer = (row[name] for name in ("query", "body", "answer"))

@@ -11,6 +11,7 @@ from typing import Any
 from workbench.base.schema.fields import LIVE, Answer, Reason, about, record
 from workbench.base.schema.rules import Full
 from workbench.sandbox.context import RequestContext
+from workbench.sandbox.store import Members, Texts
 from workbench.service.interface import effects, table
 from workbench.service.interface.formats import CENTS, ID
 from workbench.service.interface.table import Operation
@@ -88,7 +89,7 @@ _ALL: tuple[Operation[..., Any], ...] = (
 
 ROWS: Mapping[str, Operation[..., Any]] = {row.name: row for row in _ALL}
 
-ASSUMED: Mapping[str, str] = {
+ASSUMED: Texts = {
     "settle": "settle_route",
     "list_payment_routes": "payment_routes",
     "list_automations": "payment_routes",
@@ -102,7 +103,7 @@ def key_of(headers: Any, *, bearer: bool) -> str:
     return headers.get("api-key") or (token.strip() if bearer and kind.lower() == "bearer" else "")
 
 
-def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
+def rehearse(settings: Members, answer: object, name: str) -> Any:
     """Return a response or event body as a later release may send it, with the extra members of a behavior.
 
     assumed: unknown_members, unknown_values, null_values, reversed_lists, extra_members
@@ -114,7 +115,7 @@ def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
     return changed
 
 
-def _with_members(answer: object, path: list[str], added: Mapping[str, Any]) -> Any:
+def _with_members(answer: object, path: list[str], added: Members) -> Any:
     """Return an answer with members added to the objects at a path."""
     if isinstance(answer, list):
         return [_with_members(item, path, added) for item in answer]
@@ -127,11 +128,8 @@ def _with_members(answer: object, path: list[str], added: Mapping[str, Any]) -> 
     return {**answer, path[0]: _with_members(answer[path[0]], path[1:], added)}
 
 
-_REHEARSED = ("unknown_members", "unknown_values", "null_values", "reversed_lists")
-
-
-def _later(settings: Mapping[str, Any], answer: object) -> Any:
-    changes = [settings[name] for name in _REHEARSED]
+def _later(settings: Members, answer: object) -> Any:
+    changes = [settings[name] for name in ("unknown_members", "unknown_values", "null_values", "reversed_lists")]
     return _changed(answer, *changes) if any(changes) else answer
 
 

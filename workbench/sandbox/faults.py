@@ -5,7 +5,7 @@ rules. While a rule exists, every response has a `Workbench-Fault` header.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import attrs
 
@@ -15,49 +15,35 @@ from workbench.base.system.messages import Request, Response
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.control_records import FaultRule
 from workbench.sandbox.service import Service
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Store
 from workbench.service.interface import table
 from workbench.service.interface.events import CardKind, DepositKind, TransactionKind, UserKind
 from workbench.service.interface.table import OperationName
 
 HEADER = "workbench-fault"
 
-OF_ANSWERS: Mapping[str, str] = {
-    "latency": "executed; the response is delayed by `seconds`",
-    "status": "not executed; another status and error body",
-    "refused": "not executed; the connection is refused",
-    "reset": "not executed; the connection is reset",
-    "closed": "not executed; the connection is closed without a response",
-    "lost": "executed; the connection is closed without a response",
-    "cut": "executed; half of the response body is sent",
-    "malformed": "executed; the response body is not JSON",
-    "slow_body": "executed; the response body is sent byte by byte over `seconds`",
-}
-"""Kinds of faults of calls."""
-
-OF_DELIVERIES: Mapping[str, str] = {
-    "duplicate": "the event is delivered twice",
-    "swap": "the event is delivered after the next one",
-    "delay": "the event is delivered after `seconds` of the sandbox's clock",
-    "bad_signature": "the signature is wrong",
-}
-"""Kinds of faults of deliveries."""
-
-FaultKind = Literal[
-    "latency",
-    "status",
-    "refused",
-    "reset",
-    "closed",
-    "lost",
-    "cut",
-    "malformed",
-    "slow_body",
-    "duplicate",
-    "swap",
-    "delay",
-    "bad_signature",
+CallFault = Literal[
+    "latency",  # executed; the response is delayed by `seconds`
+    "status",  # not executed; another status and error body
+    "refused",  # not executed; the connection is refused
+    "reset",  # not executed; the connection is reset
+    "closed",  # not executed; the connection is closed without a response
+    "lost",  # executed; the connection is closed without a response
+    "cut",  # executed; half of the response body is sent
+    "malformed",  # executed; the response body is not JSON
+    "slow_body",  # executed; the response body is sent byte by byte over `seconds`
 ]
+DeliveryFault = Literal[
+    "duplicate",  # the event is delivered twice
+    "swap",  # the event is delivered after the next one
+    "delay",  # the event is delivered after `seconds` of the sandbox's clock
+    "bad_signature",  # the signature is wrong
+]
+FaultKind = Literal[CallFault, DeliveryFault]
+OF_ANSWERS: tuple[str, ...] = get_args(CallFault)
+"""Kinds of faults of calls."""
+OF_DELIVERIES: tuple[str, ...] = get_args(DeliveryFault)
+"""Kinds of faults of deliveries."""
 FaultTarget = Literal[
     OperationName,
     "settle",
@@ -68,51 +54,47 @@ FaultTarget = Literal[
     TransactionKind,
     CardKind,
 ]
-"""Operations and kinds of events that a rule may be limited to, and kinds of faults, for type checkers."""
+"""Operations and kinds of events that a rule may be limited to."""
 _EXECUTED = frozenset({"latency", "lost", "cut", "malformed", "slow_body"})
 _WHOLE = frozenset({"latency", "status", "malformed"})
 
-BODIES: Mapping[str, Callable[[int, str | None], tuple[str, bytes]]] = {
-    "documented": lambda status, name: _json(_documented(status, name)),
-    "validation": lambda status, name: _json(
-        {
-            "statusCode": status,
-            "code": "FST_ERR_VALIDATION",
-            "error": "Bad Request",
-            "message": "body/status must be equal to one of the allowed values",
-        }
-    ),
-    "msg": lambda status, name: _json({"msg": "Too many requests"}),
-    "correlation": lambda status, name: _json(
-        {**_documented(status, name), "correlationId": "00000000-0000-4000-8000-000000000000"}
-    ),
-    "empty": lambda status, name: ("", b""),
-    "text": lambda status, name: ("text/plain", b"upstream connect error"),
-    "html": lambda status, name: ("text/html", b"<html><body><h1>Bad Gateway</h1></body></html>"),
+BODIES: Mapping[str, Members | tuple[str, bytes]] = {
+    "documented": {},
+    "validation": {
+        "code": "FST_ERR_VALIDATION",
+        "error": "Bad Request",
+        "message": "body/status must be equal to one of the allowed values",
+    },
+    "msg": ("application/json", b'{"msg":"Too many requests"}'),
+    "correlation": {"correlationId": "00000000-0000-4000-8000-000000000000"},
+    "empty": ("", b""),
+    "text": ("text/plain", b"upstream connect error"),
+    "html": ("text/html", b"<html><body><h1>Bad Gateway</h1></body></html>"),
 }
-"""Error bodies seen in practice, by name."""
+"""Error bodies seen in practice, by name: differences from the documented body, or content type and body."""
 
 _GENERAL = (table.UNAUTHORIZED, table.FORBIDDEN, table.TEAM_NOT_FOUND, table.INVALID_ACCOUNT, table.SERVER_FAILURE)
 
 
-def _documented(status: int, name: str | None) -> dict[str, Any]:
-    """Return the documented error body for a status, preferably the operation's body."""
+def _error_body(rule: FaultRule, name: str | None) -> tuple[str, bytes]:
+    """Return the content type and the body of a rule's error. The operation's own documented error comes first."""
+    body = BODIES[rule.body] if rule.answer is None else ("application/json", strict_json.dumps(rule.answer))
+    if isinstance(body, tuple):
+        return body
     own = table.OPERATIONS[name].failures if name is not None and name in table.OPERATIONS else ()
-    of_status = [failure for failure in (*own, *_GENERAL) if failure.status == status and "{" not in failure.message]
-    error, message = "InternalServerError", "Injected by a fault rule"
-    if of_status:
-        error, message = of_status[0].error, of_status[0].message
-    return {"statusCode": status, "error": error, "message": message}
+    failures = [failure for failure in (*own, *_GENERAL) if "{" not in failure.message]
+    error, message = next(
+        ((failure.error, failure.message) for failure in failures if failure.status == rule.status),
+        ("InternalServerError", "Injected by a fault rule"),
+    )
+    documented = {"statusCode": rule.status, "error": error, "message": message}
+    return "application/json", strict_json.dumps({**documented, **body})
 
 
-def _meets(arguments: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+def _meets(arguments: Members, where: Members) -> bool:
     """Return whether arguments have the expected values. Query arguments are text."""
     values = {path: get_path(arguments, path) for path in where}
     return all(values[path] == value or str(values[path]) == str(value) for path, value in where.items())
-
-
-def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
-    return "application/json", strict_json.dumps(body)
 
 
 class FaultRules:
@@ -138,9 +120,7 @@ class FaultRules:
         self._store.put("fault", str(rule.id), strict_json.stored(kept))
         return rule
 
-    def match(
-        self, name: str | None, kinds: Collection[str], arguments: Callable[[], Mapping[str, Any]]
-    ) -> FaultRule | None:
+    def match(self, name: str | None, kinds: Collection[str], arguments: Callable[[], Members]) -> FaultRule | None:
         """Return the first rule that applies to a call or a delivery, and count the match for every matching rule.
 
         Args:
@@ -171,7 +151,7 @@ class FaultRules:
         name = None if operation is None else operation.name
         rule = self.match(name, OF_ANSWERS, lambda: service.arguments_of(request))
         if rule is not None and rule.kind not in _EXECUTED:
-            content_type, body = BODIES[rule.body](rule.status, name) if rule.answer is None else _json(rule.answer)
+            content_type, body = _error_body(rule, name)
             headers = {"content-type": content_type} if content_type else {}
             if rule.retry_after is not None:
                 headers["retry-after"] = str(rule.retry_after)

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 
-from workbench.sandbox.context import Environment, Record
+from workbench.sandbox.context import Environment
 from workbench.sandbox.contracts import WARNING, signer_of
 from workbench.sandbox.rewards import BEYOND_PAGING, counts
+from workbench.sandbox.store import Record
 from workbench.sandbox.tenants import PRIMARY
 from workbench.service.chains.addresses import chain_of
 

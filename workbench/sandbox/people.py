@@ -5,13 +5,13 @@ name determines the outcome immediately. Until the terms are accepted, `approved
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
+from workbench.base.schema.walk import members
 from workbench.sandbox import contracts
-from workbench.sandbox.context import Record, RequestContext, plain, refuse_empty
+from workbench.sandbox.context import RequestContext, plain, refuse_empty
 from workbench.sandbox.control_records import from_json
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Record, Store, Texts
 from workbench.service.interface import table
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.formats import SSN
@@ -21,25 +21,13 @@ from workbench.service.interface.vocabulary import ApplicationStatus, EventAppli
 
 LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
-REASONS: Mapping[str, str] = BEHAVIORS["status_reasons"].documented  # assumed: status_reasons, approved_with_reason
+REASONS: Texts = BEHAVIORS["status_reasons"].documented  # assumed: status_reasons, approved_with_reason
 LATER_STATUSES = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
 """Statuses that the document shows only in events, with the status that responses show instead."""
 HOLDER = ("first_name", "last_name", "email")
 """Members of a user that appear in transaction events."""
-_KEPT = (
-    "first_name",
-    "last_name",
-    "email",
-    "address",
-    "phone_country_code",
-    "phone_number",
-    "wallet_address",
-    "solana_address",
-    "stellar_address",
-    "external_id",
-    "source_key",
-    "is_active",
-)
+_KEPT = (*(member.name for member in members(UpdateUser)), "source_key")
+"""Members of an application that the user's record keeps."""
 
 
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
@@ -191,7 +179,7 @@ def decide(
     return applicant
 
 
-def links(settings: Mapping[str, Any], applicant: Record, sign: Any = None) -> Record:
+def links(settings: Members, applicant: Record, sign: Any = None) -> Record:
     """Return the links of a status, by attribute name. assumed: status_links"""
     if applicant["status"] not in settings["status_links"]:
         return {}
@@ -209,7 +197,7 @@ def links(settings: Mapping[str, Any], applicant: Record, sign: Any = None) -> R
 
 def shown(context: RequestContext, user: Record) -> User:
     """Return a user as responses show it."""
-    record: User = from_json(User, user | _application(context, user))
+    record = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
         record.extra["isTermsOfServiceAccepted"] = user.get("terms", True)
@@ -219,9 +207,8 @@ def shown(context: RequestContext, user: Record) -> User:
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
     """Return a company with its owners as responses show it."""
     owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
-    members = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
-    application: CompanyApplication = from_json(CompanyApplication, members)
-    return application
+    shown = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
+    return from_json(CompanyApplication, shown)
 
 
 def _application(context: RequestContext, applicant: Record) -> Record:
@@ -235,10 +222,15 @@ def _application(context: RequestContext, applicant: Record) -> Record:
     return shown | links(context.settings, applicant)
 
 
-def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
-    """Return the stored form of a new user."""
-    state = {"status": "", "reason": "", "terms": True, "is_active": True, "created_at": at, "updated_at": at}
-    return {"id": key, "tenant": tenant, **state, **members}
+def new_user(key: str, tenant: str, at: int, status: str = "", **members: object) -> Record:
+    """Return the stored form of a new user, with the usual reason, terms and activity of the status."""
+    state = {
+        "status": status,
+        "reason": REASONS.get(status, ""),
+        "terms": status not in {"tosNotAccepted", "notStarted"},
+        "is_active": status not in {"locked", "canceled", "denied"},
+    }
+    return {"id": key, "tenant": tenant, **state, "created_at": at, "updated_at": at, **members}
 
 
 def new_owner(key: str, tenant: str, company: str, status: str, **members: object) -> Record:

@@ -5,71 +5,35 @@ reversed, refunded or disputed. Members also earn and redeem points. No time is 
 """
 
 from bisect import bisect
-from collections.abc import Mapping
 from itertools import accumulate
-from typing import Any
+from pathlib import Path
 
+from workbench.base.system import toml
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
-from workbench.sandbox.context import Record, Seeds, moment_of
+from workbench.sandbox.context import Seeds, moment_of
 from workbench.sandbox.contracts import add_contract
 from workbench.sandbox.draws import Dice, Lists, Options, draw, quantile
-from workbench.sandbox.people import REASONS, new_user
+from workbench.sandbox.people import new_user
 from workbench.sandbox.programs import STAYED, external_id_of
 from workbench.sandbox.rewards import DAY
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Record, Store
 from workbench.sandbox.tenants import OPEN_DISPUTES, add_disputed
 from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
 _NEW = 30  # number of days without purchases after which a user counts as gone
-_ADJECTIVES = (
-    "Blue",
-    "Green",
-    "Old",
-    "New",
-    "Little",
-    "Grand",
-    "Silver",
-    "Golden",
-    "North",
-    "South",
-    "East",
-    "West",
-    "Happy",
-    "Quiet",
-    "Sunny",
-    "Royal",
-)
-_NOUNS = (
-    "Harbor",
-    "Garden",
-    "Corner",
-    "Bridge",
-    "Market",
-    "Lantern",
-    "Meadow",
-    "Station",
-    "River",
-    "Hill",
-    "Mill",
-    "Square",
-    "Anchor",
-    "Maple",
-    "Falcon",
-    "Orchard",
-)
 
 
-class Members:
+class Users:
     """Builder of a card program's users, from the program's parameters.
 
     The values of users are spread evenly over the quantiles, so a small program has the same distributions as a large
     program.
     """
 
-    def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Mapping[str, Any]) -> None:
+    def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Members) -> None:
         self.store, self.seeds, self.tenant, self.start, self.program = store, seeds, tenant, start, program
         self.first_day = start // DAY - 3_700
         moments = (moment_of(day * DAY) for day in range(self.first_day, start // DAY + 1))
@@ -112,7 +76,7 @@ class Members:
 class _Member:
     """Builder of one user of a card program, with a card and its transactions."""
 
-    def __init__(self, of: Members, number: int, days: float, active: float, purchases: int) -> None:
+    def __init__(self, of: Users, number: int, days: float, active: float, purchases: int) -> None:
         self.of, self.program, self.seeds, self.start = of, of.program, of.seeds, of.start
         self.label = f"{of.tenant}:{number}"
         self.dice = dice = Dice(int.from_bytes(self.seeds.octets(f"person:{self.label}", 16)))
@@ -220,7 +184,7 @@ class _Member:
         return redemptions
 
 
-def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapping[str, Any]) -> None:
+def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Members) -> None:
     """Store a listed user of a program, with cards, contracts and disputes."""
     external_id = external_id_of(listed)
 
@@ -234,14 +198,11 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapp
         tenant,
         start - 60 * DAY,
         status=status,
-        reason=REASONS.get(status, ""),
         source_key="workbench",
         first_name=first,
         last_name=last,
         email=listed.get("email", f"{'.'.join(listed['name'].lower().split())}@example.com"),
         external_id=external_id,
-        terms=status not in {"tosNotAccepted", "notStarted"},
-        is_active=status not in {"locked", "canceled", "denied"},
     )
     store.save("user", user)
     store.put("external_id", f"{tenant}:{external_id}", user["id"])
@@ -268,5 +229,6 @@ def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapp
 
 def _merchants(count: int) -> Options:
     """Return names of merchants with running totals of their weights. A few names are frequent, and most are rare."""
-    names = [f"{adjective} {noun}" for noun in _NOUNS for adjective in _ADJECTIVES]
+    words = toml.read(Path(__file__).parent / "worlds" / "merchants.toml", "world")
+    names = [f"{adjective} {noun}" for noun in words["nouns"] for adjective in words["adjectives"]]
     return names[:count], [(rank / count) ** 0.25 for rank in range(1, count + 1)]

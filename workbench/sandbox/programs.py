@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice, pairwise, starmap
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,6 +16,7 @@ from workbench.base.errors import Problem, UsageError, not_allowed, visible
 from workbench.base.schema import checks, walk
 from workbench.base.schema.fields import OPEN, Rule, about, record
 from workbench.base.system import toml
+from workbench.sandbox.store import Members, Record
 from workbench.service.interface.formats import CENTS, EMAIL, EXTERNAL_ID, PERSON_NAME, Number
 from workbench.service.interface.vocabulary import DeclineReason, DisputeStatus, EventApplicationStatus
 
@@ -140,7 +141,7 @@ class Program:
 _LENGTHS = {"months": 12, "weekdays": 7, "hours": 24}
 
 
-def read_world(world: World | None) -> dict[str, Any] | None:
+def read_world(world: World | None) -> Record | None:
     """Return the card program of a world, or None for the small world, which has no program.
 
     Raises:
@@ -156,12 +157,12 @@ def read_world(world: World | None) -> dict[str, Any] | None:
 
 
 @lru_cache(maxsize=1)
-def defaults() -> Mapping[str, Any]:
+def defaults() -> Members:
     """Return the values of the built-in program file."""
     return toml.read(Path(__file__).parent / "worlds" / "program.toml", "world")
 
 
-def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(table: Members) -> Record:
     """Return a program with defaults for the values that its file omits.
 
     Raises:
@@ -174,7 +175,8 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
     problems = [Problem(visible(name, 60), "unknown", "is not a name in a program file") for name in names]
     broken = checks.problems(program)
     problems += [Problem(walk.snake(problem.path), problem.rule, problem.message) for problem in broken]
-    problems += [] if problems else _inconsistent(table)
+    if not problems:
+        problems += starmap(Problem, islice(_conflicts(table), 10 * _MAX_PROBLEMS))
     if problems:
         kept = [Problem(f"world.{problem.path}", problem.rule, problem.message) for problem in problems[:_MAX_PROBLEMS]]
         more = len(problems) - len(kept)
@@ -191,12 +193,7 @@ def _exact(value: object) -> Any:
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
-def _inconsistent(table: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of program values that contradict each other."""
-    return [Problem(path, rule, message) for path, rule, message in islice(_conflicts(table), 10 * _MAX_PROBLEMS)]
-
-
-def _conflicts(table: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _conflicts(table: Members) -> Iterator[tuple[str, str, str]]:
     for name, length in _LENGTHS.items():
         if len(table[name]) != length:
             yield name, "length", f"must have {length} numbers"
@@ -226,7 +223,7 @@ def _conflicts(table: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield from _cast_conflicts(table.get("users", ()))
 
 
-def _cast_conflicts(users: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+def _cast_conflicts(users: Iterable[Members]) -> Iterator[tuple[str, str, str]]:
     taken: set[str] = set()
     for i, user in enumerate(users):
         names = user["name"].split()
@@ -247,6 +244,6 @@ def _cast_conflicts(users: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
         yield "users", "maximum", f"at most {_COUNT.maximum:,} users can be listed"
 
 
-def external_id_of(user: Mapping[str, Any]) -> str:
+def external_id_of(user: Members) -> str:
     """Return the external id of a listed user."""
     return str(user.get("external_id") or "-".join(user["name"].lower().split()))

@@ -7,7 +7,7 @@ itself posts no relayed delivery.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from typing import Any
 
@@ -16,6 +16,7 @@ import attrs
 from workbench.base.errors import NotSent, WrongEnvironment
 from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, Target, check_url, send
 from workbench.base.system.seconds import monotonic
+from workbench.sandbox.store import Members, Record, Texts
 
 RELAY_PATH = "/_relay"
 _POLL_SECONDS = 0.5  # seconds for which a request waits for a delivery; shorter than a server's shutdown
@@ -33,7 +34,7 @@ class _Waiting:
     """A delivery waiting for its response."""
 
     url: str
-    headers: Mapping[str, str]
+    headers: Texts
     body: bytes
     fetched: bool = False
     answered: threading.Event = attrs.field(factory=threading.Event)
@@ -48,7 +49,7 @@ class DeliveryRelay:
         self._waiting: dict[int, _Waiting] = {}
         self._connected: dict[str, float] = {}  # by URL, the time of the last request
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
+    def post(self, url: str, headers: Texts, body: bytes) -> PostResult:
         """Queue a delivery and return the receiver's response."""
         if self._connected.get(url, -_PRESENT) < monotonic() - _PRESENT:
             return _ABSENT
@@ -58,7 +59,7 @@ class DeliveryRelay:
         self._waiting.pop(number, None)
         return waiting.result
 
-    def answer(self, results: Sequence[Mapping[str, Any]]) -> None:
+    def answer(self, results: Sequence[Members]) -> None:
         """Accept the receivers' responses, and ignore unexpected responses."""
         for given in results:
             waiting = self._waiting.get(given["number"])
@@ -71,7 +72,7 @@ class DeliveryRelay:
                 )
                 waiting.answered.set()
 
-    async def fetch(self, urls: Collection[str], *, wait: bool) -> list[dict[str, Any]]:
+    async def fetch(self, urls: Collection[str], *, wait: bool) -> list[Record]:
         """Return the waiting deliveries to some URLs, each delivery once. With `wait`, wait briefly for a delivery."""
         until = monotonic() + (_POLL_SECONDS if wait else 0)
         while True:
@@ -101,7 +102,7 @@ class RelayClient:
         ask: Function that sends a request to the server and returns the JSON of the response.
     """
 
-    def __init__(self, ask: Callable[[str, str, Mapping[str, Any]], Any]) -> None:
+    def __init__(self, ask: Callable[[str, str, Members], Any]) -> None:
         self._ask = ask
         self._urls: dict[str, None] = {}  # the most recent URLs, in order of registration
         self._thread: threading.Thread | None = None
@@ -117,13 +118,13 @@ class RelayClient:
             self._thread = threading.Thread(target=self._work, name="workbench-relay", daemon=True)
             self._thread.start()
 
-    def _fetch(self, results: list[dict[str, Any]], *, wait: bool) -> list[dict[str, Any]]:
+    def _fetch(self, results: list[Record], *, wait: bool) -> list[Record]:
         content = {"urls": list(self._urls), "results": results, "wait": wait}
-        deliveries: list[dict[str, Any]] = self._ask("POST", RELAY_PATH, content)["deliveries"]
+        deliveries: list[Record] = self._ask("POST", RELAY_PATH, content)["deliveries"]
         return deliveries
 
     def _work(self) -> None:
-        failures, results = 0, list[dict[str, Any]]()
+        failures, results = 0, list[Record]()
         while failures < _MAX_FAILURES:
             try:
                 deliveries = self._fetch(results, wait=True)
@@ -141,6 +142,6 @@ class RelayClient:
             raise ForbiddenUrl("it was not registered by this process")
         return check_url(url)
 
-    def _post(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _post(self, given: Members) -> Record:
         result = send(given["url"], given["headers"], given["body"].encode(), check=self._check)
         return {"status": result.status, "error": result.error, "length": result.length}

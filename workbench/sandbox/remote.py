@@ -1,8 +1,7 @@
 """Client for the controls of a served sandbox, with the methods of an embedded sandbox, over HTTP."""
 
 import os
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,13 +12,14 @@ from workbench.base.errors import NoAnswer, NotSent, WrongEnvironment, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.certificates import trusted
 from workbench.base.system.messages import ACTOR, ACTOR_HEADER, LOOPBACK
-from workbench.sandbox.context import control_error
+from workbench.sandbox.context import control_error, refusal
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.controls.declaration import Control
-from workbench.sandbox.delivery import Delivered
+from workbench.sandbox.delivery import Delivered, EventDelivery
 from workbench.sandbox.relay import RelayClient
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY, SESSION_KEY
+from workbench.sandbox.store import Members
 from workbench.service.interface import table
 
 _SECONDS = 30.0
@@ -102,9 +102,9 @@ class RemoteSandbox(Controls):
         """The API key with all permissions."""
         return self._full_key or ""
 
-    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[EventDelivery], int]:
         """Return the deliveries after a sequence number, each with its number, and the last event number read."""
-        drained = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
+        drained = self._exchange("drain", {"after": after, "api_key": api_key or self._key or None})
         return [
             (number, dict(headers), Delivered(body.encode())) for number, headers, body in drained["deliveries"]
         ], drained["last"]
@@ -113,7 +113,7 @@ class RemoteSandbox(Controls):
         """Return the URL of the served sandbox."""
         return self._url
 
-    def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
+    def _ask(self, method: str, path: str, content: Members | None = None) -> Any:
         """Send a request other than an operation or control to the server, and return the response's JSON."""
         host = self._http.base_url.host
         try:
@@ -128,18 +128,13 @@ class RemoteSandbox(Controls):
         """Return an HTTP transport for further clients, which connect to `base_url`."""
         return httpx.HTTPTransport(limits=_NONE_KEPT, verify=self._trusted)
 
-    def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a control's arguments, with the key of the default tenant added."""
-        key = arguments.get("api_key") or self._key
-        return {**arguments, **({"api_key": key} if key else {})}
-
-    def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
-        answer = self._exchange(row.name, self._scoped(given) if "api_key" in row.hints else given)
+    def _carry_out(self, row: Control, given: Members) -> Any:
+        answer = self._exchange(row.name, given)
         if self._hosted and row.name == "register_endpoint":
             self._relay.add(given["endpoint_url"])
         return from_json(row.signature.return_annotation, answer)
 
-    def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
+    def _exchange(self, name: str, arguments: Members, method: str = "POST") -> Any:
         headers = {"content-type": "application/json"} | ({} if self._full_key is None else {"api-key": self._full_key})
         headers |= {SESSION_KEY: self._key} if self._key and method == "POST" else {}
         headers |= {ACTOR_HEADER: actor} if (actor := ACTOR.get()) else {}
@@ -174,7 +169,7 @@ class RemoteSandbox(Controls):
                 raise WrongEnvironment(f"{self._origin} now serves a different sandbox than before.")
             self._identity = identity
         if refused:
-            raise control_error(name, answer.status_code, said["error"], said["message"])
+            raise control_error(name, refusal(answer.status_code, said["error"], said["message"]))
         return said
 
     def __repr__(self) -> str:
@@ -191,17 +186,9 @@ class RemoteClock:
         """Return the time, timezone-aware, in UTC."""
         return self._sandbox.advance().now
 
-    @property
-    def at(self) -> datetime:
-        """The time, timezone-aware, in UTC."""
-        return self.now()
-
-    def advance(
-        self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
-    ) -> datetime:
-        """Move the clock forward. Scheduled changes happen at their due times."""
-        step = (by or timedelta()).total_seconds() + seconds
-        return self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
+    def advance(self, *, seconds: float) -> datetime:
+        """Move the clock forward, and return the time. Scheduled changes happen at their due times."""
+        return self._sandbox.advance(seconds=seconds).now
 
 
 def _is_guide(guide: Any) -> bool:

@@ -10,11 +10,11 @@ assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rew
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from workbench.sandbox.context import Environment, Record, RequestContext, Seeds
+from workbench.sandbox.context import Environment, RequestContext, Seeds
 from workbench.sandbox.control_records import from_json
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Record, Store
 from workbench.service.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 
 DEFAULT_LIMIT = 20
@@ -60,7 +60,7 @@ _MERCHANTS = (
 )
 
 
-def categories_of(program: Mapping[str, Any]) -> dict[str, Category]:
+def categories_of(program: Members) -> dict[str, Category]:
     """Return the merchant categories of a program that differ from `CATEGORIES`, by code."""
     own = {}
     for row in program["categories"]:
@@ -178,8 +178,7 @@ def _item(row: Record, now: int) -> RewardsItem:
     item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
         item["reason"] = "CARD_SPEND"  # documented for all earned rows, including non-card adjustments
-    record: RewardsItem = from_json(RewardsItem, item)
-    return record
+    return from_json(RewardsItem, item)
 
 
 def _rows(environment: Environment, user: Record) -> Iterator[Record]:

@@ -6,7 +6,8 @@
 /_sandbox/health         200 while the server is ready; needs no key, and accepts any host name
 /_sandbox/openapi.json   OpenAPI document of the controls; needs no key
 /_sandbox/guide          base URL, keys and example ids; needs no key on this machine
-/_sandbox/NAME           a control: POST with its arguments as a JSON object, and the full API key
+/_sandbox/NAME           a control: POST with its arguments as a JSON object, and the full API key. The header
+                         Workbench-Session-Key, a key of a tenant, limits the control to this tenant's records
 
 To reject requests from other web pages in a browser, the server rejects other hosts and origins, and bodies that are
 not declared as JSON.
@@ -36,13 +37,14 @@ from workbench.base.schema import strict_json
 from workbench.base.system.files import make_folder, write_file
 from workbench.base.system.messages import ACTOR_HEADER, Request, Response, acting
 from workbench.sandbox import service
-from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
+from workbench.sandbox.context import WRONG_ARGUMENT, control_error, usage_error
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.controls_document import controls_document
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.page import page
+from workbench.sandbox.store import Members, Record, Texts
 from workbench.service.interface import table
 from workbench.service.interface.openapi import document
 
@@ -54,7 +56,7 @@ IDENTITY = "workbench-sandbox"
 """Header of control responses that identifies the sandbox."""
 
 SESSION_KEY = "workbench-session-key"
-"""Header with the session's key. A control with this header acts only on the records of the key's tenant."""
+"""Header with a key of a tenant. A control with this header acts only on this tenant's records."""
 
 FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"
@@ -81,9 +83,7 @@ def is_json(request: Request) -> bool:
     return (request.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 
 
-def refused(
-    status: int, message: str, error: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
-) -> Response:
+def refused(status: int, message: str, error: str | None = None, headers: Texts = MappingProxyType({})) -> Response:
     """Return a response with an error in the documented format. Source: Errors."""
     if status == HTTPStatus.MISDIRECTED_REQUEST:
         message += ": start it with --host-name and this name, in Python with hosts=[…]"
@@ -166,7 +166,7 @@ class App:
         scheme = given if given in {"http", "https"} else self._scheme
         return f"{scheme}://{request.headers.get('host')}{self._prefix(request)}"
 
-    def _describe(self, request: Request, headers: Mapping[str, str], body: bytes) -> Response:
+    def _describe(self, request: Request, headers: Texts, body: bytes) -> Response:
         if request.method not in _READING:
             return refused(405, "Method Not Allowed", headers={"allow": ", ".join(_READING)})
         return Response(status=200, headers=headers, body=body)
@@ -176,7 +176,7 @@ class App:
         return b'{"status": "ok"}'
 
     @cached_property
-    def _document(self) -> dict[str, Any]:
+    def _document(self) -> Record:
         return document(self._engine.wire_names, "", ROWS.values(), self._engine.environment.settings)
 
     def _openapi(self, request: Request) -> bytes:
@@ -221,10 +221,8 @@ class App:
             session_key = request.headers.get(SESSION_KEY) or self._engine.full_key
             return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request), session_key)
 
-    def _perform(self, name: str, arguments: Mapping[str, Any], base_url: str, session_key: str) -> Response:
+    def _perform(self, name: str, arguments: Members, base_url: str, session_key: str) -> Response:
         sandbox, lists = self.sandbox._for_key(session_key), list[Iterable[Any]]()
-        if isinstance(key := arguments.get("api_key"), str):
-            arguments = {**arguments, "api_key": self._own_keys.get(key, key)}
 
         def collect_later(rows: Iterable[Any]) -> list[Any]:
             lists.append(rows)
@@ -253,11 +251,11 @@ class App:
                 return b"[" + b",".join(parts) + b"]"
             parts.append(strict_json.dumps(to_json(part))[1:-1])
 
-    def _drain(self, arguments: Mapping[str, Any]) -> Any:
+    def _drain(self, arguments: Members) -> Any:
         after, key = arguments.get("after", 0), arguments.get("api_key")
         if type(after) is not int or not isinstance(key, str | None):
-            raise error_of("drain", usage_error("after must be a number"))
-        due, last = self.sandbox._drain(after, key)
+            raise control_error("drain", usage_error("after must be a number"))
+        due, last = self.sandbox._drain(after, self._own_keys.get(key or "", key))
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 

@@ -16,10 +16,11 @@ from workbench.base.errors import ApiError, Problem
 from workbench.base.schema import strict_json
 from workbench.base.schema.checks import problems
 from workbench.base.schema.rules import UUID
-from workbench.base.schema.walk import members
+from workbench.base.schema.walk import member, members
 from workbench.base.system.messages import Request, Response
 from workbench.sandbox import cards, chain, contracts, extensions, people, rewards
 from workbench.sandbox.context import Environment, RequestContext, moment_of
+from workbench.sandbox.store import Members, Record, Texts
 from workbench.service.interface import table
 from workbench.service.interface.convert import placeholders
 from workbench.service.interface.table import Failure, Operation
@@ -91,8 +92,8 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
     by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
         assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
-        in_path = (member for member in members(row.request) if member.wire in placeholders(row.path))
-        ids = tuple(name.wire for name in in_path if name.about.rule.format == "uuid")
+        in_path = (field for field in members(row.request) if field.wire in placeholders(row.path))
+        ids = tuple(field.wire for field in in_path if field.about.rule.format == "uuid")
         route = Route(row, HANDLERS[row.name], ids, assumed)
         by_path.setdefault(table.PREFIX + row.path, {})[row.method] = route
     patterns = [
@@ -127,7 +128,8 @@ class Service:
         self.rate_limit = extensions.RateLimit()
         rows = (*table.OPERATIONS.values(), *extensions.ROWS.values())
         self._served = ", ".join(f"{row.method} {table.PREFIX}{row.path}" for row in rows)
-        self._unit_flag = environment.wire_name(table.Operations.sign_withdrawal.request, "is_amount_native")
+        signing = table.Operations.sign_withdrawal.request
+        self._unit_flag = environment.converter.wire_name(signing, member(signing, "is_amount_native"))
 
     def handle(self, request: Request) -> Response:
         """Answer one request. A rejected request changes nothing."""
@@ -167,7 +169,7 @@ class Service:
         """Return the API key of a request, which is empty if the request has no key."""
         return extensions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
 
-    def arguments_of(self, request: Request) -> dict[str, Any]:
+    def arguments_of(self, request: Request) -> Record:
         """Return a request's arguments from path, query and body by wire names."""
         try:
             body = strict_json.loads(request.body) if request.body else None
@@ -176,7 +178,7 @@ class Service:
         query = dict(parse_qsl(request.query, keep_blank_values=True))
         return {**query, **(body if isinstance(body, Mapping) else {}), **self._match(request.path)[1]}
 
-    def _match(self, path: str) -> tuple[Methods, Mapping[str, str]]:
+    def _match(self, path: str) -> tuple[Methods, Texts]:
         """Return the methods of a path, and the ids that the path contains."""
         if path in self._fixed:
             return self._fixed[path], {}
@@ -184,7 +186,7 @@ class Service:
         by, match = next(matches, ({}, None))
         return by, match.groupdict() if match else {}
 
-    def _find(self, context: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
+    def _find(self, context: RequestContext, request: Request) -> tuple[Route, Texts]:
         by_method, ids = self._match(request.path)
         if not by_method:
             raise context.error(NO_ROUTE, "unknown_paths", served=self._served)
@@ -198,9 +200,7 @@ class Service:
             raise context.error(NO_ROUTE, "settle_route", served=self._served)  # assumed: settle_route
         return route, ids
 
-    def _answer(
-        self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request, key: Any
-    ) -> bytes:
+    def _answer(self, context: RequestContext, route: Route, path: Texts, request: Request, key: Any) -> bytes:
         operation = context.operation = route.row
         context.cause[1] = operation.name
         context.assumed += route.assumed
@@ -238,10 +238,8 @@ class Service:
         name = "" if context.operation is None else context.operation.name
         return orjson.dumps(extensions.rehearse(context.settings, written, name), default=float)
 
-    def _read(
-        self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
-    ) -> Any:
-        raw: dict[str, Any] = {}
+    def _read(self, context: RequestContext, operation: Operation[..., Any], path: Texts, request: Request) -> Any:
+        raw: Record = {}
         if operation.in_query:
             raw = self._query(context, operation, request.query)
         elif operation.method != "DELETE" and request.body:
@@ -280,7 +278,7 @@ class Service:
         context.assumed.append(rule)
         return True
 
-    def _query(self, context: RequestContext, operation: Operation[..., Any], query: str) -> dict[str, Any]:
+    def _query(self, context: RequestContext, operation: Operation[..., Any], query: str) -> Record:
         try:
             pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100, errors="surrogateescape")
         except ValueError:
@@ -305,7 +303,7 @@ class Service:
             raise context.bad_request(f"the body cannot be read: {error}", "validation_errors") from None
 
 
-def error_body(error: ApiError, changes: Mapping[str, Any] | None = None) -> bytes:
+def error_body(error: ApiError, changes: Members | None = None) -> bytes:
     """Return the documented body of an error, with the changes that a behavior lists for the error's status.
 
     Source: Errors. assumed: error_bodies

@@ -29,6 +29,12 @@ from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.messages import ACTOR
 from workbench.base.system.seconds import monotonic
 
+Record = dict[str, Any]
+"""A stored record: JSON values by attribute name."""
+Members = Mapping[str, Any]
+"""Values by name."""
+Texts = Mapping[str, str]
+
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = """CREATE TABLE value(o INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL,
 UNIQUE(kind, id));
@@ -72,7 +78,7 @@ class Store:
     """Value that changes when another process changes the state."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, dict[str, Any]] = {}
+        self._kinds: dict[str, Record] = {}
         self._undo: list[
             tuple[str, str | None, Any]
         ] = []  # kind, id and previous value; without an id, all values of the kind
@@ -238,7 +244,7 @@ class Store:
         self._undo.append((kind, key, values.get(key, _ABSENT)))
         values[key] = value
 
-    def save(self, kind: str, record: Mapping[str, Any], **changes: object) -> dict[str, Any]:
+    def save(self, kind: str, record: Members, **changes: object) -> Record:
         """Store a record under its id with some members changed, and return it."""
         changed = {**record, **changes}
         self.put(kind, changed["id"], changed)
@@ -249,7 +255,7 @@ class Store:
         self._note(kind, key)
         self._undo.append((kind, key, self._kinds[kind].pop(key)))
 
-    def fill(self, kind: str, values: Mapping[str, Any]) -> None:
+    def fill(self, kind: str, values: Members) -> None:
         """Replace all values of a kind."""
         self._note(kind)
         self._undo.append((kind, None, self._kinds.pop(kind, _ABSENT)))
@@ -265,7 +271,7 @@ class Store:
         self.put("counter", counter, number)
         return number
 
-    def copy(self) -> dict[str, dict[str, Any]]:
+    def copy(self) -> dict[str, Record]:
         """Return a copy of the contents. The copy needs little memory, since values are never changed in place."""
         with self._lock:
             return {kind: records for kind in self.kinds() if (records := dict(self.items(kind)))}
@@ -418,7 +424,7 @@ class FileStore(Store):
         self._run("DELETE FROM value WHERE kind = ? AND id = ?", (kind, key))
         self._remember((kind, key), None)
 
-    def fill(self, kind: str, values: Mapping[str, Any]) -> None:
+    def fill(self, kind: str, values: Members) -> None:
         """Replace all values of a kind."""
         self._clear(kind)
         rows = ((kind, key, _summed(orjson.dumps(value))) for key, value in values.items())

@@ -1,19 +1,18 @@
 """Tenants of a seeded world, with keys and records in every state. All data is reserved test data."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
-from workbench.sandbox.context import Record, Seeds
+from workbench.sandbox.context import Seeds
 from workbench.sandbox.contracts import add_contract, example_bank, new_account, new_route
-from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
+from workbench.sandbox.people import new_company, new_owner, new_user
 from workbench.sandbox.rewards import BEYOND_PAGING, DAY
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Members, Record, Store
 from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus, EventApplicationStatus, Role
 
 PRIMARY = "primary"
-TENANTS: Mapping[str, Mapping[str, Any]] = {
+TENANTS: Mapping[str, Members] = {
     PRIMARY: {"team": "individual", "management": "self", "corporate_cards": True},
     "provider-managed": {"team": "individual", "management": "provider", "corporate_cards": True},
     "company team": {"team": "company", "management": "self", "corporate_cards": True},
@@ -81,14 +80,6 @@ def tenant_id(seeds: Seeds, name: str) -> str:
     return seeds.uuid(f"tenant:{name}")
 
 
-def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> Record:
-    """Add a tenant with a small world, and a key with the tenant's name and all roles. Return the tenant."""
-    add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
-    fill_tenant(store, seeds, name, kind, start)
-    tenant: Record = store.get("tenant", tenant_id(seeds, name))
-    return tenant
-
-
 def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str, ...]) -> str:
     """Add a key for the tenant with an id, and return the key."""
     key = seeds.api_key(name)
@@ -96,15 +87,15 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
     return key
 
 
-def fill_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> None:
-    """Add a tenant with a small world and without a key."""
-    _Tenant(store, seeds, name, kind, start).populate()
+def add_tenant(store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> Record:
+    """Add a tenant with a small world and without a key, and return the tenant."""
+    return _Tenant(store, seeds, name, kind, start).populate()
 
 
 class _Tenant:
     """Builder of one tenant's records."""
 
-    def __init__(self, store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> None:
+    def __init__(self, store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> None:
         self.store = store
         self.seeds = seeds
         self.name = name
@@ -113,8 +104,8 @@ class _Tenant:
         self.start = start
         self.people = 0
 
-    def populate(self) -> None:
-        self.store.put("tenant", self.id, {"id": self.id, "name": self.name, **self.kind})
+    def populate(self) -> Record:
+        tenant = self.store.save("tenant", {"id": self.id, "name": self.name, **self.kind})
         small = self.name != PRIMARY
         company = self.company() if self.kind["team"] == "company" or not small else None
         theirs = company["id"] if company and self.kind["team"] == "company" else None
@@ -136,6 +127,7 @@ class _Tenant:
             self.accounts(approved, theirs)
         if not small:
             self.disputes(approved[0])
+        return tenant
 
     def new(self, kind: str, number: int | str) -> str:
         return self.seeds.uuid(f"{self.name}:{kind}:{number}")
@@ -171,15 +163,12 @@ class _Tenant:
             self.id,
             at,
             status=status,
-            reason=REASONS.get(status, ""),
             updated_at=at + DAY,
             rewards=rewards,
             phone_country_code="1",
             phone_number=f"31255501{number % 100:02d}",
             external_id=external,
             source_key="workbench",
-            terms=status not in {"tosNotAccepted", "notStarted"},
-            is_active=status not in {"locked", "canceled", "denied"},
             **person,
         )
         return self.store.save("user", user, **({"company_id": company_id} if company_id else {}))

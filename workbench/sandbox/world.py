@@ -3,13 +3,12 @@
 import os
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from workbench.sandbox import rewards
 from workbench.sandbox.context import NEVER, Seeds
-from workbench.sandbox.program_members import Members, add_listed
-from workbench.sandbox.store import Store
-from workbench.sandbox.tenants import KEYS, PRIMARY, TENANTS, add_key, fill_tenant, tenant_id
+from workbench.sandbox.program_members import Users, add_listed
+from workbench.sandbox.store import Members, Store
+from workbench.sandbox.tenants import KEYS, PRIMARY, TENANTS, add_key, add_tenant, tenant_id
 
 
 def new_world() -> str:
@@ -17,7 +16,7 @@ def new_world() -> str:
     return os.urandom(6).hex()
 
 
-def world(settings: Mapping[str, Any], program: Mapping[str, Any] | None) -> Store:
+def world(settings: Members, program: Members | None) -> Store:
     """Return the contents of a sandbox's world.
 
     Args:
@@ -31,14 +30,14 @@ def world(settings: Mapping[str, Any], program: Mapping[str, Any] | None) -> Sto
         tenant = tenant_id(seeds, PRIMARY)
         store.put("meta", "program", program)
         store.put("meta", "categories", rewards.categories_of(program))
-        Members(store, seeds, tenant, settings["start"], program).live()
+        Users(store, seeds, tenant, settings["start"], program).live()
         for member in program.get("users", ()):
             add_listed(store, seeds, tenant, settings["start"], member)
     return store
 
 
 @lru_cache(maxsize=8)
-def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
+def _base(seeds: Seeds, start: int) -> Mapping[str, Members]:
     """Return the records that all worlds have. They are cached by seed, because deriving keys takes milliseconds."""
     store = Store()
     store.put("meta", "clock", start)
@@ -46,5 +45,5 @@ def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
     for name, (tenant, roles) in KEYS.items():
         add_key(store, seeds, name, tenant_id(seeds, tenant), roles)
     for name, kind in TENANTS.items():
-        fill_tenant(store, seeds, name, kind, start)
+        add_tenant(store, seeds, name, kind, start)
     return store.copy()

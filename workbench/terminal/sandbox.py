@@ -31,7 +31,7 @@ from workbench.terminal.where import Name, Text, Uuid, Whole, kept_path, read_du
 if TYPE_CHECKING:
     from workbench.client.session import Session
 
-_KEYS = frozenset({"api_key", "signing_key"})
+_KEYS = frozenset({"signing_key"})
 _MAX_KEY_FILE = 10_000
 _MAX_FILE = 4_000_000
 _CONTROL = Group("Control", sort_key=1)

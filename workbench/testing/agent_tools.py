@@ -57,7 +57,7 @@ _WITHHELD_CONTROLS = frozenset(
 )  # fmt: skip
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
 # arguments of controls that an agent may not pass
-_WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})
+_WITHHELD = frozenset({"self", "signing_key", "reveal", "all_tenants"})
 _MAX_ANSWER = 1_000_000
 _MAX_MESSAGE = 2_000
 _MAX_QUESTION = 2_000

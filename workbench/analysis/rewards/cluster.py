@@ -6,7 +6,6 @@ limits on requests in flight and on rate are divided among the worker threads; a
 independently.
 """
 
-import uuid
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from importlib import import_module
@@ -18,7 +17,7 @@ import pandas as pd
 
 from workbench.analysis.rewards.folder import in_order, read_folder, uniform
 from workbench.analysis.rewards.pages import PageCursor, PageReader
-from workbench.analysis.rewards.read_job import ReadFilter, parameter_names, read_in_thread
+from workbench.analysis.rewards.read_job import ReadFilter, Reading, read_in_thread
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.rows import WIDTHS, to_pandas
 from workbench.base.errors import UsageError, WorkbenchError
@@ -47,9 +46,8 @@ class ClusterRewards(Rewards):
 
 def _partition(folder: Path, users: Sequence[str]) -> pd.DataFrame:
     """Return a task's rows with the dtypes that all partitions share, such as text types and decimal scales."""
-    table = in_order(uniform(read_folder(folder), WIDTHS[0]), users)
-    columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
-    return pd.DataFrame(columns, copy=False)
+    columns = in_order(uniform(read_folder(folder), WIDTHS[0]), users)
+    return pd.DataFrame({name: to_pandas(values) for name, values in columns.items()}, copy=False)
 
 
 def read_on_cluster(
@@ -73,7 +71,7 @@ def read_on_cluster(
         cluster: Client of dask.distributed.
         report: Function that is called with the progress.
     """
-    if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
+    if not (isinstance(api, str) or callable(api)):
         raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
             "client: each worker creates its own, so that no key is sent",
@@ -87,15 +85,15 @@ def read_on_cluster(
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     at_once = max(min(threads, len(tasks)), 1)
     with _client(api) as client:
-        limits, names, reader = client.limits, parameter_names(client), PageReader(client.converter.names)
+        limits, reader = client.limits, PageReader(client.converter.names)
     if limits.reads_per_second is not None:
         limits = attrs.evolve(limits, reads_per_second=limits.reads_per_second / at_once)
     share = max(concurrency // at_once, 1)
     reads = []
     for i, part in enumerate(tasks):
-        how = {"pure": False, "key": f"read-{uuid.uuid4().hex}"}
-        reads.append(cluster.submit(_read, api, part, wanted, limits, share, path / f"task-{i:05}", **how))
-    rewards = ClusterRewards(users=tuple(users), names=names, path=path, filters=wanted.as_json(), reader=reader)
+        folder = path / f"task-{i:05}"
+        reads.append(cluster.submit(_read, api, part, wanted, limits, share, folder, pure=False))
+    rewards = ClusterRewards(users=tuple(users), path=path, filters=wanted.as_json(), reader=reader)
     state = Progress(total=len(users), unit="users")
     try:
         for done in import_module("distributed").as_completed(reads):
@@ -118,10 +116,10 @@ def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: Path
 ) -> dict[str, PageCursor]:
     """Read some of the users on a worker into a folder. Return how each user's read ended."""
-    how: dict[str, Any] = {"concurrency": concurrency, "report": lambda _: None, "path": path, "resume": None}
+    how: dict[str, Any] = {"concurrency": concurrency, "report": lambda _: None, "path": path}
     try:
         with _client(target, limits) as client:
-            return read_in_thread(client, tuple(users), wanted, **how).cursors
+            return read_in_thread(Reading(client, users, wanted, **how)).cursors
     except WorkbenchError as error:
         if not hasattr(error, "partial"):
             raise

@@ -57,9 +57,8 @@ class Folder:
 
     def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:
         """Write a part with the rows of these users, and how each user's read ended."""
-        rows = [uniform(table) for table in tables]
         metadata = {KEY: json.dumps({"asked": self._query, "users": users}, default=attrs.asdict).encode()}
-        table = pa.concat_tables(rows or [SCHEMA.empty_table()]).replace_schema_metadata(metadata)
+        table = pa.concat_tables([SCHEMA.empty_table(), *map(uniform, tables)]).replace_schema_metadata(metadata)
         path = self.path / f"part-{self._next:06}.parquet"
         write_file(path, lambda file: pq.write_table(table, file, compression="zstd"), private=False)
         self._next += 1
@@ -78,35 +77,30 @@ def _about(path: Path) -> dict[str, Any]:
 
 def uniform(table: Any, points: object = POINTS) -> Any:
     """Return rows in the folder's schema. Values that do not fit the schema move to `extra`."""
-    index = SCHEMA.get_field_index("points")
-    schema = SCHEMA.set(index, pa.field("points", points))
-    column = table.column("points")
-    if pa.types.is_decimal(column.type):
-        try:
-            return _with(table, schema, points=pc.cast(column, points))
-        except pa.ArrowInvalid:
-            pass
-    rest, extras = [], []
-    for value, extra in zip(column.to_pylist(), table.column(EXTRA).to_pylist(), strict=True):
-        try:
-            rest.append(None if value is None else pa.scalar(Decimal(value), points).as_py())
-        except (pa.ArrowInvalid, ValueError):
-            rest.append(None)
-            extra = json_text({**strict_json.stored(extra or "{}"), "points": str(value)})
-        extras.append(extra)
-    return _with(table, schema, points=pa.array(rest, points), extra=pa.array(extras, pa.large_string()))
+    schema = SCHEMA.set(SCHEMA.get_field_index("points"), pa.field("points", points))
+    columns = {name: table.column(name) for name in schema.names}
+    values, extras = columns["points"], columns[EXTRA].to_pylist()
+    try:
+        if not pa.types.is_decimal(values.type):
+            raise pa.ArrowInvalid("text, which Arrow would convert without a check")
+        columns["points"] = pc.cast(values, points)
+    except pa.ArrowInvalid:
+        fitting = []
+        for row, value in enumerate(values.to_pylist()):
+            try:
+                fitting.append(None if value is None else pa.scalar(Decimal(value), points).as_py())
+            except (pa.ArrowInvalid, ValueError):
+                fitting.append(None)
+                extras[row] = json_text({**strict_json.stored(extras[row] or "{}"), "points": str(value)})
+        columns |= {"points": pa.array(fitting, points), EXTRA: pa.array(extras, pa.large_string())}
+    return pa.table(columns).cast(schema)
 
 
-def _with(table: Any, schema: Any, **columns: object) -> Any:
-    for name, values in columns.items():
-        table = table.set_column(table.schema.get_field_index(name), name, values)
-    return table.select(schema.names).cast(schema)
-
-
-def in_order(table: pa.Table, users: Sequence[str]) -> pa.Table:
-    """Return a table's rows grouped by user, in the order of `users`. The order within a user does not change."""
-    places = pc.index_in(table.column("user_id"), value_set=pa.array(users, pa.large_string()))
-    return table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
+def in_order(table: pa.Table, users: Sequence[str]) -> dict[str, Any]:
+    """Return a table's columns with rows in the order of `users`. The order within a user does not change."""
+    positions = pc.index_in(table.column("user_id"), value_set=pa.array(users, pa.large_string()))
+    rows = table.take(pc.array_sort_indices(positions.combine_chunks()))
+    return {name: rows.column(name).combine_chunks() for name in rows.column_names}
 
 
 def read_folder(path: Path) -> Any:

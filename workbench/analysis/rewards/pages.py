@@ -11,23 +11,30 @@ where its result equals the result of the exact route. Both routes return the sa
 """
 
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
-from itertools import accumulate, chain
+from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import attrs
 import numpy as np
 import orjson
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
-from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table
+from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table, table_frame
 from workbench.base.errors import Problem, UnexpectedAnswer
 from workbench.base.schema import masks, strict_json
 from workbench.base.schema.walk import DateTime, DecimalNumber, member
 from workbench.service.interface.convert import Names, Unreadable, converter
-from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET, RewardsActivity, RewardsItem
+from workbench.service.interface.transactions import (
+    MAX_LIMIT,
+    MAX_OFFSET,
+    ListRewardsActivity,
+    RewardsActivity,
+    RewardsItem,
+)
 
 DEFAULT_LIMIT = 20  # the interface document says "default 20"
 OVERLAP = 1
@@ -40,7 +47,7 @@ class Key(NamedTuple):
 
     type: str | None
     id: str | None
-    text: bytes | None = None
+    text: str | None = None
 
 
 @attrs.frozen
@@ -191,28 +198,19 @@ def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
 # -- bodies
 
 
-_NO_NAMES: Names = {}
-_FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"))
+_PARAMETERS = ("user_id", "type", "limit", "offset")
 
 
-@attrs.frozen
-class Part:
-    """Rows of a page as Arrow columns, and the route that parsed them."""
-
-    table: Table
-    fast: bool
-
-    def keys(self) -> list[Key]:
-        """Return the key of each row."""
-        columns = self.table.columns
-        types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
-        keys = list(zip(types, ids, [None] * len(ids), strict=True))
-        if columns["id"].null_count:
-            for i, (kind, row_id, _) in enumerate(keys):
-                if row_id is None:
-                    row = [column[i].as_py() for column in columns.values()]
-                    keys[i] = (kind, None, repr(row).encode())  # type: ignore[assignment]
-        return keys  # type: ignore[return-value]  # plain tuples equal Keys and are made ten times as fast
+def row_keys(table: Table) -> list[Key]:
+    """Return the key of each row."""
+    columns = table.columns
+    types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
+    texts: list[str | None] = [None] * len(ids)
+    if columns["id"].null_count:
+        rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
+        texts = [repr(row) if row_id is None else None for row_id, row in zip(ids, rows, strict=True)]
+    # plain tuples equal Keys and are made ten times as fast
+    return list(zip(types, ids, texts, strict=True))  # type: ignore[arg-type]
 
 
 class PageReader:
@@ -222,25 +220,22 @@ class PageReader:
         names: Wire names that differ from the assumed names, in the form that profiles use.
     """
 
-    def __init__(self, names: Names = _NO_NAMES) -> None:
+    def __init__(self, names: Names) -> None:
         self.layout = layout_of(RewardsItem)
         self._converter = converter(names)
-        self._items = self._converter.wire_name(RewardsActivity, member(RewardsActivity, "items"))
-        self._wire = {
-            c.name: self._converter.wire_name(RewardsItem, member(RewardsItem, c.name)) for c in self.layout.columns
-        }
-        self._conversions = {
-            c.name: cast if isinstance(c.kind, DecimalNumber) else times
-            for c in self.layout.columns
-            if isinstance(c.kind, DecimalNumber | DateTime)
-        }
-        types = [pa.large_string() if c.name in self._conversions else form(c).arrow for c in self.layout.columns]
+        columns = self.layout.columns
+        self.parameters = self._wire_names(ListRewardsActivity, _PARAMETERS)
+        self._items = self._wire_names(RewardsActivity, ["items"])["items"]
+        self._wire = self._wire_names(RewardsItem, [column.name for column in columns])
+        self._conversions = {c.name: _CONVERSIONS[type(c.kind)] for c in columns if type(c.kind) in _CONVERSIONS}
+        types = [pa.large_string() if c.name in self._conversions else form(c).arrow for c in columns]
         self._item = pa.struct(list(zip(self._wire.values(), types, strict=True)))
-        self._numbers = [
-            wire for wire, kind in zip(self._wire.values(), types, strict=True) if pa.types.is_integer(kind)
-        ]
+        self._numbers = [field.name for field in self._item if pa.types.is_integer(field.type)]
 
-    def read(self, body: bytes, number: int = 0) -> Part:
+    def _wire_names(self, record: type[Any], members: Sequence[str]) -> dict[str, str]:
+        return {name: self._converter.wire_name(record, member(record, name)) for name in members}
+
+    def read(self, body: bytes, number: int = 0) -> Table:
         """Parse a page.
 
         Args:
@@ -250,50 +245,48 @@ class PageReader:
         Raises:
             UnexpectedAnswer: The body is not a page: an error body, invalid JSON, or a value of the wrong type.
         """
-        parts = self.fast([body])
-        return parts[0] if parts else self._exact(body, number)
+        tables = self.fast([body])
+        return tables[0] if tables else self._exact(body, number)
 
-    def fast(self, bodies: Sequence[bytes]) -> list[Part]:
+    def fast(self, bodies: Sequence[bytes]) -> list[Table]:
         """Return the rows of each page, parsed in one batch by the fast route; empty if the result may be inexact.
 
-        Counting quotation marks detects duplicate members of an object. If pages have unknown members, each page is
-        parsed separately, so that each has its own notes.
+        Counting quotation marks detects duplicate members of an object.
         """
         try:
-            pages = [orjson.loads(body) for body in bodies]
-            items = [page[self._items] for page in pages]
+            pages: list[dict[str, Any]] = [orjson.loads(body) for body in bodies]
+            items = [page.pop(self._items) for page in pages]
             rows: list[dict[str, Any]] = list(chain.from_iterable(items))
             parsed = pa.array(rows, self._item)
-        except (TypeError, KeyError, ValueError, OverflowError):
+        except (TypeError, AttributeError, KeyError, ValueError, OverflowError):
             return []
         if {*map(type, items)} != {list} or not {*map(type, rows)} <= {dict}:
             return []
-        texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in parsed.flatten())
-        unknown, beside = _unknown(rows, self._wire.values()), _unknown(pages, [self._items])
-        kinds = Counter(type(value) for members in (unknown, beside) for values in members.values() for value in values)
-        if not set(kinds) <= {str, int, bool, type(None)}:
+        names = sorted(set().union(*rows).difference(self._wire.values()))
+        others = [row.get(name) for row in rows for name in names]
+        kinds = Counter(map(type, chain(others, *map(dict.values, pages))))
+        numbers = {type(row.get(name)) for name in self._numbers for row in rows}
+        if not ({*kinds} <= {str, int, bool, type(None)} and numbers <= {int, type(None)}):
             return []
-        texts += kinds[str]
-        marks = 2 * (texts + sum(map(len, rows)) + sum(map(len, pages)))
-        whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
+        texts = sum(len(values) - values.null_count for values in parsed.flatten() if values.type != pa.int64())
+        marks = 2 * (texts + kinds[str] + sum(map(len, chain(rows, pages))) + len(pages))
         quotes = np.count_nonzero(np.frombuffer(b"".join(bodies), np.uint8) == ord('"'))  # quicker than bytes.count
-        if not whole or quotes != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
+        if quotes != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
             return []
         columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
         for name, convert in self._conversions.items():
             columns[name] = convert(columns[name])
             if columns[name] is None:
                 return []
-        columns[EXTRA] = _masked_members(unknown, len(rows))
-        if len(bodies) == 1:
-            return [Part(Table(columns, Notes(unknown_members=_counts(unknown), pages=_counts(beside))), fast=True)]
-        parts = []
-        for count, end in zip(map(len, items), accumulate(map(len, items)), strict=True):
-            page = {name: values.slice(end - count, count) for name, values in columns.items()}
-            parts.append(Part(Table(page, Notes()), fast=True))
-        return [] if _counts(unknown) or _counts(beside) else parts
+        columns[EXTRA] = _masked_members(rows, names)
+        tables, start = [], 0
+        for page, listed in zip(pages, items, strict=True):
+            part = {name: values.slice(start, len(listed)) for name, values in columns.items()}
+            tables.append(Table(part, Notes(pages=_present(page))))
+            start += len(listed)
+        return tables
 
-    def _exact(self, body: bytes, number: int) -> Part:
+    def _exact(self, body: bytes, number: int) -> Table:
         problems: tuple[Problem, ...] = ()
         try:
             raw = strict_json.loads(body, repair=True)
@@ -306,30 +299,33 @@ class PageReader:
             problem, problems = "", error.problems
         else:
             table = arrow_table(self.layout, page.items, ())
-            table.notes.pages.update(name for name, value in page.extra.items() if value is not None)
-            return Part(table, fast=False)
+            return Table(
+                table.columns, attrs.evolve(table.notes, unknown_members=Counter(), pages=_present(page.extra))
+            )
         raise UnexpectedAnswer(f"page {number} of the rewards activity cannot be read: {problem}", problems=problems)
 
-    def unknown_members(self, extra: Any) -> Counter[str]:
+    def frame(self, tables: Sequence[Table]) -> pd.DataFrame:
+        """Return the rows of several tables as a frame, with counts of unknown members. The tables do not change."""
+        tables = tables or [with_user(arrow_table(self.layout, [], ()), "")]
+        extra = pa.chunked_array([table.columns[EXTRA] for table in tables])
+        notes = Notes(unknown_members=self._unknown_members(extra))
+        parts = [Table(dict(table.columns), table.notes) for table in tables]
+        notes.add(parts[0].notes)
+        parts[0] = Table(parts[0].columns, notes)
+        return table_frame(self.layout, parts, ())
+
+    def _unknown_members(self, extra: Any) -> Counter[str]:
         """Return the number of rows with each unknown member, counted in a column `extra`."""
         counter: Counter[str] = Counter()
-        names = set(self._wire.values())
-        if extra.null_count < len(extra):
-            for cell in pc.value_counts(extra).to_pylist():
-                for name in strict_json.stored(cell["values"]) if cell["values"] is not None else ():
-                    counter[name] += 0 if name in names else cell["counts"]
-        return +counter
+        for cell in pc.value_counts(extra.drop_null()).to_pylist():
+            for name in {*strict_json.stored(cell["values"])}.difference(self._wire.values()):
+                counter[name] += cell["counts"]
+        return counter
 
 
-def _unknown(objects: Sequence[dict[str, Any]], known: Collection[str]) -> dict[str, list[Any]]:
-    """Return the values of unknown members, by name in alphabetical order."""
-    names = sorted(set().union(*objects).difference(known))
-    return {name: [members.get(name) for members in objects] for name in names}
-
-
-def _counts(unknown: dict[str, list[Any]]) -> Counter[str]:
-    """Return the number of values of each unknown member."""
-    return +Counter({name: len(values) - values.count(None) for name, values in unknown.items()})
+def _present(members: Mapping[str, Any]) -> Counter[str]:
+    """Count members that have a value."""
+    return Counter(name for name, value in members.items() if value is not None)
 
 
 def cast(texts: object) -> Any:
@@ -347,6 +343,11 @@ def cast(texts: object) -> Any:
     return None
 
 
+_FIRST, _LAST = (
+    pa.scalar(text).cast(MOMENT_TYPE).value for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z")
+)
+
+
 def times(texts: object) -> Any:
     """Return times in UTC; None if a text has no zone or is outside the range of datetime."""
     try:
@@ -354,21 +355,24 @@ def times(texts: object) -> Any:
     except pa.ArrowInvalid:
         return None
     ends = pc.min_max(moments)
-    if ends["min"].is_valid and (ends["min"].value < _FIRST.value or ends["max"].value > _LAST.value):
+    if ends["min"].is_valid and not _FIRST <= ends["min"].value <= ends["max"].value <= _LAST:
         return None
     return moments
 
 
-def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
+_CONVERSIONS: Mapping[type, Callable[[object], Any]] = {DecimalNumber: cast, DateTime: times}
+"""Conversions of texts, by kind of column."""
+
+
+def _masked_members(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:
     """Return the column `extra`, with the masked unknown members of each row."""
-    if not unknown:
-        return pa.nulls(rows, pa.large_string())
-    there = [
-        tuple(name for name, value in zip(unknown, values, strict=True) if value is not None)
-        for values in zip(*unknown.values(), strict=True)
-    ]
-    texts = {names: json_text(dict.fromkeys(names, masks.DOTS)) if names else None for names in {*there}}
-    return pa.array([texts[names] for names in there], type=pa.large_string())
+    if not names:
+        return pa.nulls(len(rows), pa.large_string())
+    texts = []
+    for row in rows:
+        members = {name: masks.DOTS for name in names if row.get(name) is not None}
+        texts.append(json_text(members) if members else None)
+    return pa.array(texts, type=pa.large_string())
 
 
 def with_user(table: Table, user: str) -> Table:

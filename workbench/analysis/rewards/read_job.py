@@ -1,8 +1,9 @@
 """Concurrent read of many users. Each worker pages through one user, and a gate limits the requests in flight."""
 
 import asyncio
+import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import reduce
@@ -11,15 +12,16 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.folder import Folder
-from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, Part, with_user
+from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, row_keys, with_user
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.rows import Table
 from workbench.base.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
-from workbench.base.schema.walk import build, member
+from workbench.base.schema.walk import build
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.progress import Progress, ProgressCallback
 from workbench.client.calls.base import context_of
@@ -31,10 +33,8 @@ MAX_FAILED_USERS = 20
 """Consecutive failed users after which a read stops."""
 MAX_RATE_LIMIT_RETRIES = 5
 """Maximum repeats of a page after the client's retries ended in 429."""
-MIXED = -1
 PART_PAGES = 256
 """Pages per part of a folder."""
-_PARAMETERS = ("user_id", "type", "limit", "offset")
 _INTERRUPTED = "The read was interrupted; rows read so far are kept."
 
 
@@ -48,9 +48,8 @@ class ReadFilter:
 
     def as_json(self) -> dict[str, Any]:
         """Return the filter's values that are not None as JSON values."""
-        times = {"since": self.since, "until": self.until}
-        values = {"type": self.type, **{name: time and time.isoformat() for name, time in times.items()}}
-        return {name: value for name, value in values.items() if value is not None}
+        values = {name: value for name, value in attrs.asdict(self).items() if value is not None}
+        return {name: value if name == "type" else value.isoformat() for name, value in values.items()}
 
     def rows(self, columns: Mapping[str, Any]) -> Any:
         """Return an Arrow mask of the matching rows; None if all match. Rows without a time match."""
@@ -64,21 +63,21 @@ class ReadFilter:
         return reduce(pc.and_, tests) if tests else None
 
 
-def _newest_first(part: Part, last: int | None) -> int | None:
-    """Return the time of a page's last row, in microseconds since 1970, if rows come newest first; `MIXED` otherwise.
+def _newest_first(page: Table, last: float) -> float:
+    """Return the time of a page's last row, in microseconds since 1970, if rows come newest first; NaN otherwise.
+
+    `last` is the result for the previous page, or infinity while the order is not known.
 
     assumed: rewards_order. The order is undocumented, so it is inferred: every row has `created_at`, no row is newer
         than the previous one, and their times are not all equal.
     """
-    times = part.table.columns["created_at"]
-    if last == MIXED or not len(times):
+    times = page.columns["created_at"].cast(pa.int64()).to_numpy(zero_copy_only=False).astype(float)
+    if not len(times):
         return last
-    if times.null_count:
-        return MIXED
-    values = times.cast(pa.int64()).to_numpy()
-    if (last is not None and values[0] > last) or (values[1:] > values[:-1]).any():
-        return MIXED
-    return int(values[-1]) if values[-1] < (values[0] if last is None else last) else last
+    if not (np.diff(times, prepend=last) <= 0).all():  # a missing time is NaN, which is not <= 0
+        return math.nan
+    newest = times[0] if last == math.inf else last
+    return float(times[-1]) if times[-1] < newest else last
 
 
 class Gate:
@@ -119,12 +118,12 @@ class Reading:
 
     Args:
         api: The client, synchronous or asynchronous.
-        users: Ids of the users to read.
+        users: Ids of the users.
         wanted: Filter for their rows.
-        result: Result that the read adds to. Pages of users in `started` are not requested again.
         concurrency: Maximum requests in flight.
         report: Function that is called with the progress.
-        folder: Folder to write rows to, instead of memory.
+        path: Folder to write rows to, instead of memory. Users in this folder are not read again.
+        resume: Result of an earlier read. Users that it read completely are not read again.
     """
 
     def __init__(
@@ -132,26 +131,34 @@ class Reading:
         api: Any,
         users: Sequence[str],
         wanted: ReadFilter,
-        result: Rewards,
         *,
         concurrency: int,
         report: ProgressCallback,
-        folder: Folder | None = None,
+        path: str | Path | None = None,
+        resume: Rewards | None = None,
     ) -> None:
-        self.result = result
-        self.failure: WorkbenchError | None = None
-        self.any_read = False  # whether at least one user was read completely
+        self._wanted, self._report = wanted, report
+        self.result = Rewards(users=users, filters=wanted.as_json(), reader=PageReader(api.converter.names))
+        self._folder = None
+        if path is not None:
+            self._folder = Folder(Path(path), self.result.filters)
+            self.result.path, self.result.cursors = self._folder.path, dict(self._folder.done)
+        if resume is not None:
+            self.result.cursors |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
+            self.result.tables = dict(resume.tables)
+        self._left = [user for user in users if user not in self.result.cursors]
+        self._failure: WorkbenchError | None = None
+        self._any_read = False  # whether at least one user was read completely
         self._gate = Gate(concurrency)
         self._bodies = RawReader(api, on_rate_limit=self._gate.slower)
-        self._users, self._wanted, self._report, self._folder = users, wanted, report, folder
-        self._progress = Progress(total=len(users), unit="users")
+        self._progress = Progress(total=len(self._left), unit="users")
         self._unwritten: list[str] = []
         self._writing = asyncio.Lock()
         self._failed_in_a_row = 0
         self._first_pages: dict[tuple[Key, ...], str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
-        self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
+        self._unread: list[tuple[bytes, int, asyncio.Future[Table]]] = []
 
     def stop(self, reason: str) -> None:
         """Stop the read after the requests in flight, from any thread. The rows read so far stay in `result`."""
@@ -160,27 +167,21 @@ class Reading:
             with suppress(RuntimeError):  # the loop may have ended meanwhile
                 self._loop.call_soon_threadsafe(self._stop.set)
 
-    async def run(self) -> None:
-        """Read all users, or as many users as errors allow."""
+    async def run(self) -> Rewards:
+        """Read all users, or as many users as errors allow, and return the result."""
         self._loop = asyncio.get_running_loop()
-        if self.result.stopped:  # the read was stopped before it began
-            self._stop.set()
         self._progress.on_stop = self.stop
         self._report(self._progress)
-        left = iter(self._users)
-        workers = [asyncio.create_task(self._work(left)) for _ in range(min(self._gate.limit, len(self._users)))]
+        left = iter(self._left)
+        workers = [asyncio.create_task(self._work(left)) for _ in range(self._gate.limit)]
+        working = asyncio.create_task(asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION))
         stopping = asyncio.create_task(self._stop.wait())
         try:
-            going: set[asyncio.Task[Any]] = set(workers)
-            while going and not self._stop.is_set():
-                ended, _ = await asyncio.wait({*going, stopping}, return_when=asyncio.FIRST_COMPLETED)
-                going -= ended
-                if any(task.exception() is not None for task in ended):
-                    break  # the cause is a bug, or a full disk
-            for worker in going:
-                worker.cancel()
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (*workers, working):
+                task.cancel()
             for result in await asyncio.gather(*workers, return_exceptions=True):
-                if isinstance(result, Exception):
+                if isinstance(result, Exception):  # the cause is a bug, or a full disk
                     raise result
             await self._write()
         finally:
@@ -188,36 +189,34 @@ class Reading:
             self._progress.ended = True
             self._report(self._progress)
             await self._bodies.aclose()
+        failure = self._failure
+        if failure is not None and (not self._any_read or isinstance(failure, Unauthorized | Forbidden)):
+            failure.partial = self.result  # type: ignore[attr-defined]
+            failure.add_note(f"{self.result.rows:,} rows were read before; error.partial holds them.")
+            raise failure
+        return self.result
 
     async def _work(self, left: Iterator[str]) -> None:
         for user in left:
-            cursor, parts = PageCursor(), list[Part]()
-            try:
-                await self._read(user, cursor, parts, self._wanted.type)
-                if cursor.end == "reach" and self._wanted.type is None:
-                    await self._read_types(user, cursor, parts)
-                self._failed_in_a_row = 0
-            except asyncio.CancelledError:
-                self.result.started[user] = parts
-                raise
-            except WorkbenchError as error:
-                cursor.end, cursor.reason = "failed", str(error)
-                self.result.started[user] = parts
-                self._failed(error)
-            self._finish(user, cursor, parts)
-            if (
-                self._folder is not None
-                and sum(self.result.cursors[user].pages for user in self._unwritten) >= PART_PAGES
-            ):
-                await self._write()
             if self.result.stopped:
                 return
+            cursor, pages = PageCursor(), list[Table]()
+            try:
+                await self._read(user, cursor, pages, self._wanted.type)
+                if cursor.end == "reach" and self._wanted.type is None:
+                    await self._read_types(user, cursor, pages)
+                self._failed_in_a_row = 0
+            except WorkbenchError as error:
+                cursor.end, cursor.reason = "failed", str(error)
+                self._failed(error)
+            self._finish(user, cursor, pages)
+            await self._write(PART_PAGES)
 
     def _failed(self, error: WorkbenchError) -> None:
         self._failed_in_a_row += 1
-        self.failure = self.failure or error
+        self._failure = self._failure or error
         if isinstance(error, Unauthorized | Forbidden):
-            self.failure = error
+            self._failure = error
             self.stop("The service refused the key; the read was stopped.")
         elif isinstance(error, RateLimited):
             after = f" Try again after {error.retry_after:.0f} s." if error.retry_after else ""
@@ -225,57 +224,55 @@ class Reading:
         elif self._failed_in_a_row >= MAX_FAILED_USERS:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
-    async def _read(self, user: str, cursor: PageCursor, parts: list[Part], kind: str | None) -> None:
-        """Page through one user's rows, resuming where an earlier read stopped."""
-        ready = self.result.started.pop(user, [])
+    async def _read(self, user: str, cursor: PageCursor, pages: list[Table], kind: str | None) -> None:
+        """Page through one user's rows."""
         steps = cursor.requests()
-        page = next(steps)
-        last: int | None = None
+        request = next(steps)
+        last, since = math.inf, self._wanted.since
         while True:
-            part = ready.pop(0) if ready else await self._page(user, page, len(parts), kind)
-            keys = part.keys()
-            parts.append(part)
+            page = await self._page(user, request, len(pages), kind)
+            keys = row_keys(page)
+            pages.append(page)
             self._progress.rows += len(keys)
             self._report(self._progress)
-            if len(parts) == 1 and any(key[1] for key in keys):
+            if len(pages) == 1 and any(key[1] for key in keys):
                 other = self._first_pages.setdefault(tuple(keys[:20]), user)
                 if other != user:
                     self.result.same_users |= {other, user}
             try:
-                page = steps.send(keys)
+                request = steps.send(keys)
             except StopIteration:
                 return
-            last = _newest_first(part, last)
-            since = self._wanted.since
-            if since is not None and last is not None and last != MIXED and last < since.timestamp() * 1e6:
+            last = _newest_first(page, last)
+            if since is not None and last < since.timestamp() * 1e6:
                 cursor.end = "all"  # all rows after this page are too old for the filter
                 cursor.back_to = datetime.fromtimestamp(last / 1e6, UTC).isoformat()
                 return
 
-    async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
+    async def _read_types(self, user: str, cursor: PageCursor, pages: list[Table]) -> None:
         """Read each type separately, because the list is longer than the maximum offset. Add the rows that are new."""
-        seen = set[Any]().union(*(part.keys() for part in parts))
+        seen = set[Any]().union(*map(row_keys, pages))
         # The request cannot filter by unknown types, so their rows beyond the maximum offset stay unknown.
         ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
         cursor.by_type = True
         for kind in RewardType:
-            position, more = PageCursor(), list[Part]()
+            position, more = PageCursor(), list[Table]()
             await self._read(user, position, more, kind)
-            for part in more:
-                keys = part.keys()
+            for keys in map(row_keys, more):
                 cursor.kept.append(tuple(i for i, key in enumerate(keys) if key not in seen and key[0] == kind))
                 seen.update(keys)
                 ends.update("reach" for key in keys if key[0] != kind)
-            parts += more
+            pages += more
             ends.add(position.end)
             cursor.pages += position.pages
             cursor.readings = max(cursor.readings, position.readings)
         cursor.end = next((end for end in ("offset ignored", "drift", "reach") if end in ends), "all")
 
-    async def _page(self, user: str, page: PageRequest, number: int, kind: str | None) -> Part:
+    async def _page(self, user: str, page: PageRequest, number: int, kind: str | None) -> Table:
         values = {"user_id": user, "type": kind, "limit": page.limit, "offset": page.offset}
         request = build(ListRewardsActivity, values)
-        for attempt in range(MAX_RATE_LIMIT_RETRIES + 1):
+        attempt = 0
+        while True:
             try:
                 async with self._gate:
                     body = await self._bodies.fetch(request)
@@ -284,12 +281,12 @@ class Reading:
                 if attempt == MAX_RATE_LIMIT_RETRIES or (error.retry_after or 0) > 60:
                     raise
                 await context_of(self._bodies).clock.asleep(error.retry_after or 0.1 * 2**attempt)
-        raise AssertionError("unreachable")
+            attempt += 1
 
-    def _parsed(self, body: bytes, number: int) -> "asyncio.Future[Part]":
+    def _parsed(self, body: bytes, number: int) -> "asyncio.Future[Table]":
         """Parse a page. Pages that arrive together are parsed in one batch, which takes less than half the time."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[Part] = loop.create_future()
+        done: asyncio.Future[Table] = loop.create_future()
         if not self._unread:
             loop.call_soon(self._parse)
         self._unread.append((body, number, done))
@@ -297,33 +294,33 @@ class Reading:
 
     def _parse(self) -> None:
         unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
-        parts: list[Part] = []
+        pages: list[Table] = []
         for index, (body, number, done) in enumerate(unread):
             try:  # every exception is passed to the caller, which would otherwise wait forever
                 if index == 0 and unread[1:]:
-                    parts = self.result.reader.fast([body for body, _, _ in unread])
-                done.set_result(parts[index] if parts else self.result.reader.read(body, number))
+                    pages = self.result.reader.fast([body for body, _, _ in unread])
+                done.set_result(pages[index] if pages else self.result.reader.read(body, number))
             except Exception as error:  # noqa: BLE001
                 done.set_exception(error)
 
-    def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
+    def _finish(self, user: str, cursor: PageCursor, pages: list[Table]) -> None:
         """Store a user's matching rows, and how the user's read ended."""
         tables = []
-        for part, selection in zip(parts, cursor.kept, strict=False):
-            table, other_type = self._trimmed(part.table, selection)
+        for page, selection in zip(pages, cursor.kept, strict=False):
+            columns, other_type = self._trimmed(page.columns, selection)
             cursor.other_type += other_type
-            cursor.rows += len(table.columns["type"])
-            tables.append(with_user(table, user))
+            cursor.rows += len(columns["type"])
+            tables.append(with_user(Table(columns, page.notes), user))
         cursor.kept = []
-        self.any_read |= cursor.end != "failed"
+        self._any_read |= cursor.end != "failed"
         self.result.tables[user], self.result.cursors[user] = tables, cursor
         self._unwritten.append(user)
         self._progress.done += 1
         self._report(self._progress)
 
-    def _trimmed(self, table: Table, kept: tuple[int, ...] | None) -> tuple[Table, int]:
+    def _trimmed(self, columns: dict[str, Any], kept: tuple[int, ...] | None) -> tuple[dict[str, Any], int]:
         """Return the selected rows of a page that match the filter, and the number of rows of the other type."""
-        columns, other_type = table.columns, 0
+        other_type = 0
         if kept is not None:
             columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}
         mask = self._wanted.rows(columns)
@@ -331,14 +328,11 @@ class Reading:
             if self._wanted.type is not None:
                 other_type = pc.sum(pc.not_equal(columns["type"], self._wanted.type)).as_py() or 0
             columns = {name: values.filter(mask) for name, values in columns.items()}
-        notes = table.notes
-        if columns is not table.columns and notes.unknown_members:
-            notes = attrs.evolve(notes, unknown_members=self.result.reader.unknown_members(columns["extra"]))
-        return Table(columns, notes), other_type
+        return columns, other_type
 
-    async def _write(self) -> None:
-        """Write the rows of users whose read is complete to the folder."""
-        if self._folder is None:
+    async def _write(self, least: int = 0) -> None:
+        """Write the rows of users whose read is complete to the folder, if these users have at least `least` pages."""
+        if self._folder is None or sum(self.result.cursors[user].pages for user in self._unwritten) < least:
             return
         async with self._writing:
             users, self._unwritten = self._unwritten, []
@@ -350,77 +344,18 @@ class Reading:
                 await asyncio.to_thread(self._folder.write, tables, done)
 
 
-# -- calls
+def read_in_thread(reading: Reading) -> Rewards:
+    """Run a read in an event loop in a new thread. This also works inside a running loop, as in notebooks.
 
-
-def parameter_names(api: Any) -> dict[str, str]:
-    """Return the wire names of the query parameters, which are assumed."""
-    return {
-        name: api.converter.wire_name(ListRewardsActivity, member(ListRewardsActivity, name)) for name in _PARAMETERS
-    }
-
-
-async def read_users(
-    api: Any,
-    users: tuple[str, ...],
-    wanted: ReadFilter,
-    *,
-    path: str | Path | None,
-    resume: Rewards | None,
-    running: Callable[[Reading], None] | None = None,
-    **how: Any,
-) -> Rewards:
-    """Read the rewards of users and return the result.
-
-    Args:
-        api: The client, synchronous or asynchronous.
-        users: Ids of the users.
-        wanted: Filter for their rows.
-        path: Folder for the rows.
-        resume: Result of an earlier read.
-        running: Function that is called with the read before the read begins, so that another thread can stop the read.
-        how: Further arguments for `Reading`.
-    """
-    folder = None if path is None else Folder(Path(path), wanted.as_json())
-    reader, names = PageReader(api.converter.names), parameter_names(api)
-    result = Rewards(users=users, names=names, filters=wanted.as_json(), reader=reader)
-    if folder is not None:
-        result.path, result.cursors = folder.path, dict(folder.done)
-    if resume is not None:
-        result.cursors |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
-        result.tables, result.started = dict(resume.tables), dict(resume.started)
-    left = [user for user in users if user not in result.cursors]
-    reading = Reading(api, left, wanted, result, folder=folder, **how)
-    if running is not None:
-        running(reading)
-    await reading.run()
-    failure = reading.failure
-    if failure is not None and (not reading.any_read or isinstance(failure, Unauthorized | Forbidden)):
-        failure.partial = result  # type: ignore[attr-defined]
-        failure.add_note(f"{result.rows:,} rows were read before; error.partial holds them.")
-        raise failure
-    return result
-
-
-def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
-    """Read in an event loop in a new thread. This also works inside a running loop, as in notebooks.
-
-    The threads share plain lists and a queue, which need no Python-level lock: an interrupt could leave a lock held,
+    The threads share a plain list and a queue, which need no Python-level lock: an interrupt could leave a lock held,
     and the other thread would then wait forever.
     """
     ended: list[Rewards | BaseException] = []
-    begun: list[Reading] = []
     wakeup: SimpleQueue[None] = SimpleQueue()
-    interrupted = False
-
-    def begin(reading: Reading) -> None:
-        begun.append(reading)
-        if interrupted:
-            reading.stop(_INTERRUPTED)
 
     def work() -> None:
         try:
-            ended.append(asyncio.run(read_users(api, users, wanted, running=begin, **how)))
+            ended.append(asyncio.run(reading.run()))
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
             ended.append(error)
         wakeup.put(None)
@@ -433,15 +368,14 @@ def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **ho
             raise ended[0]
         return ended[0]
 
+    thread = threading.Thread(target=work, name="workbench-read", daemon=True)
     try:
         with uninterrupted:  # if an interrupt hits the start of a thread, a wait for it could last forever
-            threading.Thread(target=work, name="workbench-read", daemon=True).start()
+            thread.start()
         return result()
     except BaseException as error:
-        interrupted = True
-        for reading in begun:
-            reading.stop(_INTERRUPTED)
-        if not isinstance(error, KeyboardInterrupt) or not begun:
+        reading.stop(_INTERRUPTED)
+        if not isinstance(error, KeyboardInterrupt) or thread.ident is None:
             raise
         rewards = result()  # a second interrupt exits at once
         rewards.stopped = _INTERRUPTED  # this holds even if the read has ended meanwhile

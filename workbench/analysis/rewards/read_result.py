@@ -1,6 +1,6 @@
 """Result of a rewards read: rows, completeness and caveats."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.folder import in_order, read_folder
-from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_user
-from workbench.analysis.tables.columns import EXTRA
-from workbench.analysis.tables.rows import WIDTHS, MemoryMark, Notes, Table, arrow_table, table_frame
+from workbench.analysis.rewards.pages import PageCursor, PageReader
+from workbench.analysis.tables.rows import WIDTHS, MemoryMark, Notes, Table
 from workbench.base.errors import visible
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
 from workbench.service.rendering.text import counted
@@ -25,8 +24,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
         lambda user: user.end == "reach",
         (
             f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type "
-            "at "
-            "most were read."
+            "at most were read."
         ),
     ),
     (
@@ -41,8 +39,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
         lambda user: user.end == "offset ignored",
         (
             "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first "
-            "page "
-            "was read."
+            "page was read."
         ),
     ),
     (
@@ -53,16 +50,14 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
         lambda user: user.limit_ignored,
         (
             "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a "
-            "page; "
-            "none was skipped."
+            "page; none was skipped."
         ),
     ),
     (
         lambda user: user.other_type,
         (
             "The service seems to ignore the type parameter (name: {type}, assumed): {total:,} rows of another type "
-            "are "
-            "left out."
+            "are left out."
         ),
     ),
     (
@@ -80,16 +75,14 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
 class Rewards:
     """Rewards activity of users: `frame()`, `complete`, and `notes` with the caveats."""
 
-    users: tuple[str, ...]
+    users: Sequence[str]
     reader: PageReader
-    names: Mapping[str, str]  # wire names of the query parameters, which are assumptions
     path: Path | None = None
     cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # by user, the cursor of a read that ended or failed
     same_users: set[str] = attrs.field(factory=set)  # users for whom the service returned the same first page
     stopped: str = ""  # reason why the read ended early
     filters: Mapping[str, Any] = attrs.field(factory=dict)  # the requested filters, by argument: type, since, until
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
-    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read completely
 
     @property
     def complete(self) -> bool:
@@ -99,10 +92,10 @@ class Rewards:
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats: the rows that were not read, with the reason, and parameters that the service seems to ignore."""
-        notes = []
+        notes, names = [], self.reader.parameters
         if self.same_users:
             notes.append(
-                f"The service seems to ignore the user parameter (name: {self.names['user_id']}, assumed): "
+                f"The service seems to ignore the user parameter (name: {names['user_id']}, assumed): "
                 f"{len(self.same_users):,} users have the same first rows."
             )
         notes += [self.stopped] if self.stopped else []
@@ -112,7 +105,7 @@ class Rewards:
             if users := {user: value for user, cursor in self.cursors.items() if (value := test(cursor))}:
                 total = sum(value for value in users.values() if isinstance(value, int))
                 about = {"users": _listed(users), "least": min(users.values()), "total": total}
-                notes.append(sentence.format(**about, **self.names))
+                notes.append(sentence.format(**about, **names))
         notes += [
             f"User {visible(user, 60)}: stopped at offset {cursor.offset:,}: {cursor.reason}"
             for user, cursor in self.cursors.items()
@@ -126,43 +119,27 @@ class Rewards:
         return sum(cursor.rows for cursor in self.cursors.values())
 
     def __repr__(self) -> str:
-        counts = [counted(len(self.users), "users"), counted(self.rows, "rows"), counted(len(self.notes), "notes")]
         completeness = "complete" if self.complete else "not complete"
-        noted = f"; {counts[2]}" if self.notes else ""
-        return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}{noted}>"
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """Users whose read is incomplete. `fetch(…, resume=rewards)` continues with these users."""
-        return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
+        noted = f"; {counted(len(self.notes), 'notes')}" if self.notes else ""
+        users, rows = counted(len(self.users), "users"), counted(self.rows, "rows")
+        return f"<{type(self).__name__} of {users}: {rows}, {completeness}{noted}>"
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as one typed frame, with users in the order of the request.
 
         `attrs` holds `complete` and `notes`.
         """
-        layout = self.reader.layout
-        if self.path is not None:
-            tables = [self._from_folder(self.path)]
-        else:
-            tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
-            tables = tables or [with_user(arrow_table(layout, [], ()), "")]
-        frame = table_frame(layout, tables, ())
-        notes = self.notes
-        frame.attrs.update(
-            filters=dict(self.filters),
-            complete=self.complete,
-            read=ReadRows.of(frame),
-            notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)],
-        )
+        tables = [table for user in self.users for table in self.tables.get(user, ())]
+        frame = self.reader.frame(tables if self.path is None else [self._from_folder(self.path)])
+        notes = [*dict.fromkeys([*self.notes, *frame.attrs["notes"]])]
+        frame.attrs.update(filters=dict(self.filters), complete=self.complete, read=ReadRows.of(frame), notes=notes)
         return frame
 
     def _from_folder(self, path: Path) -> Table:
-        table = in_order(read_folder(path), self.users)
-        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+        columns = in_order(read_folder(path), self.users)
         with suppress(pa.ArrowInvalid):  # the values need more digits than the narrowest type has
             columns["points"] = pc.cast(columns["points"], WIDTHS[0])
-        return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
+        return Table(columns, Notes())
 
 
 def _listed(users: Iterable[str]) -> str:

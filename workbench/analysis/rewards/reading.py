@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack, overload
 import pandas as pd
 
 from workbench.analysis.rewards.cluster import read_on_cluster
-from workbench.analysis.rewards.read_job import ReadFilter, read_in_thread, read_users
+from workbench.analysis.rewards.read_job import ReadFilter, Reading, read_in_thread
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.periods import moment
 from workbench.base.errors import InvalidRequest, Problem, UsageError, not_allowed
@@ -21,14 +21,15 @@ from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import RewardType, RewardTypeText
 
 CONCURRENCY = 64
+Moment = datetime | date | str | None
 
 
 class Options(TypedDict, total=False):
     """Keyword arguments of `fetch`."""
 
     type: RewardType | RewardTypeText | None
-    since: datetime | date | str | None
-    until: datetime | date | str | None
+    since: Moment
+    until: Moment
     concurrency: int
     progress: bool | ProgressCallback
     path: str | Path | None
@@ -45,8 +46,8 @@ def fetch(
     users: object,
     *,
     type: RewardType | RewardTypeText | None = None,  # noqa: A002 - the interface's own word
-    since: datetime | date | str | None = None,
-    until: datetime | date | str | None = None,
+    since: Moment = None,
+    until: Moment = None,
     concurrency: int = CONCURRENCY,
     progress: bool | ProgressCallback = True,
     path: str | Path | None = None,
@@ -91,13 +92,13 @@ def fetch(
         raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
     if not 1 <= concurrency <= 1_000:
         raise UsageError("concurrency must be 1 to 1,000", of="rewards.fetch")
-    if cluster is not None and path is None:
-        raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
     how: Any = {"concurrency": concurrency, "report": progress_callback(progress)}
-    if cluster is not None and path is not None:
+    if cluster is not None:
+        if path is None:
+            raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
         return read_on_cluster(api, ids, wanted, path=Path(path), cluster=cluster, **how)
-    read: Any = read_users if isinstance(api, Async) else read_in_thread
-    return read(api, ids, wanted, path=path, resume=resume, **how)
+    reading = Reading(api, ids, wanted, path=path, resume=resume, **how)
+    return reading.run() if isinstance(api, Async) else read_in_thread(reading)
 
 
 def _ids(users: Any) -> tuple[str, ...]:
@@ -106,9 +107,10 @@ def _ids(users: Any) -> tuple[str, ...]:
     elif isinstance(users, pd.DataFrame):
         users = users["user_id" if "user_id" in users else "id"]
     listed = [user.get("id", "") if isinstance(user, Mapping) else getattr(user, "id", user) for user in users]
-    if any(isinstance(user, list | dict | set) for user in listed):
-        raise UsageError([Problem("users", "type", "must be ids, or users with an id")], of="rewards.fetch")
-    ids = tuple(dict.fromkeys(listed))
+    try:
+        ids = tuple(dict.fromkeys(listed))
+    except TypeError:
+        raise UsageError([Problem("users", "type", "must be ids, or users with an id")], of="rewards.fetch") from None
     problems = []
     for i, user in enumerate(ids, 1):
         invalid = checks.problems(build(ListRewardsActivity, {"user_id": user}))

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import nearest
 from workbench.sandbox import chain
-from workbench.sandbox.context import error_of, not_found, python_name
+from workbench.sandbox.context import control_error, not_found, python_name
 from workbench.sandbox.controls.creation import CreationControls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.controls.lifecycles import LifecycleControls
 from workbench.sandbox.controls.reading import ReadingControls
 from workbench.sandbox.controls.state import StateControls
 from workbench.sandbox.controls.webhooks import WebhookControls
+from workbench.sandbox.store import Members
 from workbench.service.interface.table import OPERATIONS
 
 
@@ -51,7 +52,16 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
         return Cards(self)
 
 
-class Create:
+class _Group:
+    """Group of controls, such as `sandbox.create`."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"sandbox.{type(self).__name__.lower()} has no control {name!r}{nearest(name, vars(self))}"
+        )
+
+
+class Create(_Group):
     """Controls that create records: `sandbox.create.user(status="denied")`."""
 
     def __init__(self, sandbox: Controls) -> None:
@@ -63,11 +73,8 @@ class Create:
         self.contract = sandbox._create_contract
         self.payment_route = sandbox._create_payment_route
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"sandbox.create has no control {name!r}{nearest(name, vars(self))}")
 
-
-class Cards:
+class Cards(_Group):
     """Controls that change a card's status: `sandbox.cards.lock(card_id)`."""
 
     def __init__(self, sandbox: Controls) -> None:
@@ -75,9 +82,6 @@ class Cards:
         self.lock = sandbox._lock_card
         self.unlock = sandbox._unlock_card
         self.cancel = sandbox._cancel_card
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"sandbox.cards has no control {name!r}{nearest(name, vars(self))}")
 
 
 CONTROLS: Mapping[str, Control] = {
@@ -89,7 +93,7 @@ CONTROLS: Mapping[str, Control] = {
 """The controls by name."""
 
 
-def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
+def perform(sandbox: Controls, name: str, arguments: Members) -> Any:
     """Run a control by name with JSON arguments.
 
     Raises:
@@ -97,5 +101,5 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
     """
     row = CONTROLS.get(name)
     if row is None:
-        raise error_of(name, not_found("Control"))
+        raise control_error(name, not_found("Control"))
     return getattr(sandbox, row.method.__name__)(**arguments)

@@ -4,7 +4,7 @@ import re
 from typing import Annotated
 
 from workbench.base.arguments import Between
-from workbench.base.errors import Problem, not_allowed
+from workbench.base.errors import allowed_names
 from workbench.sandbox import cards, contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
 from workbench.sandbox.control_records import (
@@ -16,7 +16,8 @@ from workbench.sandbox.control_records import (
     TenantKey,
     from_json,
 )
-from workbench.sandbox.controls.declaration import CENTS, ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
+from workbench.sandbox.store import Record
 from workbench.sandbox.tenants import PRIMARY, add_key, add_tenant
 from workbench.service.interface.contracts import IssuingContract
 from workbench.service.interface.vocabulary import EventApplicationStatus, Role
@@ -48,7 +49,10 @@ class CreationControls(ControlGroup):
         """
         self._require_free_name(name)
         kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
-        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.ms))
+        store, seeds = self._engine.store, self._engine.seeds
+        tenant = add_tenant(store, seeds, name, kind, self._engine.clock.ms)
+        add_key(store, seeds, name, tenant["id"], tuple(Role))
+        return self._tenant(tenant)
 
     @control(changes=True)
     def _create_key(self, name: str, tenant_name: str = PRIMARY, roles: str | None = None) -> TenantKey:
@@ -61,7 +65,7 @@ class CreationControls(ControlGroup):
         """
         chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
         if not frozenset(chosen) <= frozenset(Role):
-            raise wrong_argument(not_allowed("roles", "", Role))
+            raise wrong_argument("roles", "enum", f"must be one of {allowed_names(Role)}")
         self._require_free_name(name)
         owner = next((row for row in self._engine.store.all("tenant") if row["name"] == tenant_name), None)
         if owner is None:
@@ -75,9 +79,8 @@ class CreationControls(ControlGroup):
 
     def _require_free_name(self, name: str) -> None:
         if not 1 <= len(name) <= 50 or not name.isprintable() or name != name.strip():
-            raise wrong_argument(
-                Problem("name", "length", "must have 1 to 50 printable characters, without leading or trailing spaces")
-            )
+            limits = "must have 1 to 50 printable characters, without leading or trailing spaces"
+            raise wrong_argument("name", "length", limits)
         if any(row["name"] == name for kind in ("tenant", "key") for row in self._engine.store.all(kind)):
             raise usage_error(f"name {name!r} is already used")
 
@@ -141,7 +144,7 @@ class CreationControls(ControlGroup):
             fiat_deposit: Whether the route has a fiat deposit address, which deposits require.
         """
         if (user_id is None) == (company_id is None):
-            raise wrong_argument(Problem("", "one_of", "give either user_id or company_id"))
+            raise wrong_argument("", "one_of", "give either user_id or company_id")
         kind, key = ("user", user_id) if user_id is not None else ("company", company_id)
         owner = self._record(kind, key or "")
         context = self._engine.context("create_payment_route", owner)
@@ -167,9 +170,9 @@ class CreationControls(ControlGroup):
             user_id: User who has the contract as collateral; default: none.
         """
         if not re.fullmatch(r"\d{1,12}(\.\d{1,6})?", balance, re.ASCII):
-            raise wrong_argument(Problem("balance", "format", "must be an amount as decimal text, such as 1000.00"))
+            raise wrong_argument("balance", "format", "must be an amount as decimal text, such as 1000.00")
         if not 1 <= chain_id <= 10**12:
-            raise wrong_argument(Problem("chain_id", "unknown", "must be a chain id"))
+            raise wrong_argument("chain_id", "unknown", "must be a chain id")
         user = None if user_id is None else self._record("user", user_id)
         context, tenant = self._context("create_contract"), user["tenant"] if user else self._tenant_id()
         contract = contracts.add_contract(
@@ -182,8 +185,7 @@ class CreationControls(ControlGroup):
             (balance, "0"),
             user=user["id"] if user else None,
         )
-        record: IssuingContract = from_json(IssuingContract, contract)
-        return record
+        return from_json(IssuingContract, contract)
 
     @control(changes=True)
     def _create_card(self, user_id: str, limit: Annotated[int, CENTS] = 1_000_000) -> CardState:

@@ -17,13 +17,13 @@ import attrs
 from workbench.base.arguments import Between, argument_problem, argument_problems, kinds_of, limits_of
 from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.schema.walk import is_record
-from workbench.sandbox.context import Refused, control_error, error_of, not_found, wrong_argument
+from workbench.sandbox.context import WRONG_ARGUMENT, control_error, not_found, refusal
 from workbench.sandbox.engine import Engine
+from workbench.sandbox.store import Members, Record
 from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import OPERATIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
-Record = dict[str, Any]
 CENTS = Between(1, 10**12, "cents")
 
 
@@ -36,7 +36,7 @@ class Control:
     signature: inspect.Signature
     changes: bool
     transaction: bool
-    hints: Mapping[str, Any]  # types and limits, by name of the argument
+    hints: Members  # types and limits, by name of the argument
     method: Callable[..., Any]
 
     @property
@@ -66,28 +66,21 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
         @wraps(method)
         def run(self: ControlGroup, *args: object, **kwargs: object) -> Any:
-            if args or not needed <= kwargs.keys() <= hints.keys():
-                try:
-                    given = declared.bind(self, *args, **kwargs).arguments
-                except TypeError:
-                    wrong = argument_problems(method, (self, *args), kwargs)
-                else:
-                    del given["self"]
-                    return self._carry_out(row, _all_checked(row, given))
-                raise UsageError(wrong, of=row.name)
-            return self._carry_out(row, _all_checked(row, kwargs))
+            try:
+                given = declared.bind(self, *args, **kwargs).arguments
+            except TypeError:
+                wrong = argument_problems(method, (self, *args), kwargs)
+            else:
+                del given["self"]
+                return self._carry_out(row, _all_checked(row, given))
+            raise UsageError(wrong, of=row.name)
 
         shown = [
             parameter.replace(annotation=limits_of(parameter.annotation)[0])
             for parameter in declared.parameters.values()
         ]
         signature = declared.replace(parameters=shown)
-        hints = {
-            name: declared_parameter.annotation
-            for name, declared_parameter in declared.parameters.items()
-            if name != "self"
-        }
-        needed = {name for name in hints if declared.parameters[name].default is inspect.Parameter.empty}
+        hints = {name: parameter.annotation for name, parameter in declared.parameters.items() if name != "self"}
         row = Control(
             method.__name__.lstrip("_"), inspect.getdoc(method) or "", signature, changes, transaction, hints, method
         )
@@ -97,12 +90,12 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
     return declare
 
 
-def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
+def _all_checked(row: Control, given: Members) -> Record:
     """Convert a control's arguments to their declared types, before the control runs or is sent to a server."""
     try:
         return {name: _checked(name, row.hints[name], value) for name, value in given.items()}
-    except Refused as refused:
-        raise error_of(row.name, refused) from None
+    except ApiError as refused:
+        raise control_error(row.name, refused) from None
 
 
 def _checked(name: str, hint: object, value: Any) -> Any:
@@ -121,7 +114,7 @@ def _checked(name: str, hint: object, value: Any) -> Any:
         elif isinstance(value, AbstractContextManager):  # the value is, for example, a receiver that is not running yet
             text = f"{problem.message.partition(', not ')[0]}; write `with ... as {name}:`, and pass {name} within it"
             problem = Problem(name, problem.rule, text)
-        raise wrong_argument(problem)
+        raise refusal(400, WRONG_ARGUMENT, str(problem))
     return value
 
 
@@ -133,7 +126,7 @@ class ControlGroup:
     _collect: Callable[[Iterable[Any]], list[Any]] = list
     """Function that collects the rows of a long result. A server collects rows in batches."""
 
-    def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
+    def _carry_out(self, row: Control, given: Members) -> Any:
         """Run a control in this process. The client of a served sandbox sends the control to the server."""
         try:
             present = self._engine.catch_up()
@@ -142,10 +135,8 @@ class ControlGroup:
                     result = row.method(self, **given)
             else:
                 result = row.method(self, **given)
-        except Refused as refused:
-            raise error_of(row.name, refused) from None
         except ApiError as refused:
-            raise control_error(row.name, refused.status, refused.error or "", refused.message or "") from None
+            raise control_error(row.name, refused) from None
         if row.changes:
             self._engine.dispatcher.notify()
         return result
@@ -166,14 +157,12 @@ class ControlGroup:
     def _may_act_on(self, record: Record) -> bool:
         return self._key == self._engine.full_key or bool(record["tenant"] == self._tenant_id())
 
-    def _tenant_id(self, api_key: str | None = None) -> str:
-        """Return the tenant id of a key, by default the sandbox's own key. If its own key is unknown, return ""."""
-        owner = self._engine.store.get("key", api_key or self._key)
-        if owner is None and api_key is not None:
-            raise wrong_argument(Problem("api_key", "unknown", "is not a key of this sandbox"))
+    def _tenant_id(self) -> str:
+        """Return the tenant id of the sandbox's own key; empty if the key is unknown."""
+        owner = self._engine.store.get("key", self._key)
         return str(owner["tenant"]) if owner else ""
 
-    def _theirs(self, rows: Iterable[Record], api_key: str | None, all_tenants: bool) -> Iterator[Record]:
+    def _theirs(self, rows: Iterable[Record], all_tenants: bool = False) -> Iterator[Record]:
         """Iterate over the rows of a tenant, or over all rows."""
-        tenant = self._tenant_id(api_key)
+        tenant = self._tenant_id()
         return (row for row in rows if all_tenants or row["tenant"] == tenant)

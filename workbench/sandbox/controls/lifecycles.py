@@ -1,12 +1,10 @@
 """Controls that move records along their lifecycles: applications, cards, money and withdrawals."""
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
 from workbench.base.arguments import Between
-from workbench.base.errors import Problem
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import change
 from workbench.sandbox import cards, chain, contracts, people, rewards
@@ -24,6 +22,7 @@ from workbench.sandbox.control_records import (
 from workbench.sandbox.controls.creation import application_state
 from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
 from workbench.sandbox.extensions import ROWS, SettleTransaction
+from workbench.sandbox.store import Members
 from workbench.service.interface.transactions import Dispute, SimulatedTransaction
 from workbench.service.interface.vocabulary import (
     CompletionReason,
@@ -156,8 +155,8 @@ class LifecycleControls(ControlGroup):
             reference_id: Reference of the transfer.
         """
         if not re.fullmatch(r"\d{1,9}(\.\d\d?)?", amount, re.ASCII) or not Decimal(amount):
-            raise wrong_argument(Problem("amount", "format", "must be dollars and cents as text, above 0.00"))
-        routes = self._theirs(self._engine.store.all("payment_route"), None, False)
+            raise wrong_argument("amount", "format", "must be dollars and cents as text, above 0.00")
+        routes = self._theirs(self._engine.store.all("payment_route"))
         first = next((route["id"] for route in routes if route["fiat_deposit"] is not None), "")
         route = self._record("payment_route", payment_route_id or first)
         texts = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
@@ -214,17 +213,14 @@ class LifecycleControls(ControlGroup):
         self,
         times: Annotated[int, Between(0, 1_000)] = 1,
         retry_after: Annotated[int, Between(0, 86_400)] = 3,
-        contract_id: str | None = None,
     ) -> PendingSignatures:
         """Return `pending` for the next requests for a new withdrawal signature.
 
         Args:
             times: Number of requests to answer with `pending`, 0 to 1,000.
             retry_after: Value of `retryAfter` in the response, in seconds, at most one day.
-            contract_id: Contract of the affected tenant; default: the session's tenant.
         """
-        tenant = self._record("contract", contract_id)["tenant"] if contract_id else self._tenant_id()
-        self._engine.store.put("pending", tenant, {"times": times, "retry_after": retry_after})
+        self._engine.store.put("pending", self._tenant_id(), {"times": times, "retry_after": retry_after})
         return PendingSignatures(times=times, retry_after=retry_after)
 
     @control(changes=False)
@@ -237,7 +233,7 @@ class LifecycleControls(ControlGroup):
         return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
 
     @control(changes=False)
-    def _wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
+    def _wallet_sign(self, admin: str, typed_data: Members) -> WalletSignature:
         """Sign EIP-712 typed data with an admin's teaching wallet.
 
         Args:
@@ -247,7 +243,7 @@ class LifecycleControls(ControlGroup):
         return chain.sign_as(self._engine.environment, admin, typed_data)
 
     @control(changes=True)
-    def execute(self, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
+    def execute(self, transaction: Members) -> ExecutedWithdrawal:
         """Execute a withdrawal on the sandbox's chain: check both signatures and debit the balance.
 
         Args:

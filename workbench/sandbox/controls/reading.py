@@ -5,7 +5,6 @@ from itertools import chain, compress
 from operator import itemgetter
 from typing import Annotated, Any
 
-from workbench.base.errors import Problem
 from workbench.base.schema.walk import build
 from workbench.sandbox.context import not_found, wrong_argument
 from workbench.sandbox.control_records import (
@@ -14,10 +13,11 @@ from workbench.sandbox.control_records import (
     SandboxEvent,
     StoredRecord,
 )
-from workbench.sandbox.controls.declaration import ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import ControlGroup, control
 from workbench.sandbox.delivery import listed
 from workbench.sandbox.guide import guide
 from workbench.sandbox.people import links
+from workbench.sandbox.store import Record
 from workbench.service.interface.events import EVENT_KINDS
 
 _MONEY = ("limit", "available", "held", "posted", "refunded")
@@ -41,21 +41,18 @@ class ReadingControls(ControlGroup):
     base_url: str
 
     @control(changes=False)
-    def guide(self, api_key: str | None = None) -> Record:
-        """Return the base URL, the keys with their permissions, and example ids of every kind and state.
-
-        Args:
-            api_key: Key of the tenant whose examples come first; default: the session's key.
+    def guide(self) -> Record:
+        """Return the base URL, the keys with their permissions, and example ids of every kind and state. The session's
+        tenant comes first.
         """
         full = self._engine.store.get("key", self._engine.full_key)["tenant"]
-        return guide(self._engine.environment, self.base_url, self._tenant_id(api_key) or full)
+        return guide(self._engine.environment, self.base_url, self._tenant_id() or full)
 
     @control(changes=False)
     def events(
         self,
         kind: Annotated[str | None, EVENT_KINDS] = None,
         since: int | None = None,
-        api_key: str | None = None,
         all_tenants: bool = False,
     ) -> list[SandboxEvent]:
         """Return the tenant's events in order, each with the request that caused it. Private values are masked in the
@@ -64,11 +61,10 @@ class ReadingControls(ControlGroup):
         Args:
             kind: Only events of this kind, such as "user.updated".
             since: Only events after this sequence number.
-            api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to include all tenants.
         """
         rows = (row for row in self._engine.events(since or 0) if kind in (None, row["kind"]))
-        return self._collect(listed(self._engine.environment, row) for row in self._theirs(rows, api_key, all_tenants))
+        return self._collect(listed(self._engine.environment, row) for row in self._theirs(rows, all_tenants))
 
     @control(changes=False)
     def _last_event(self) -> int:
@@ -81,18 +77,15 @@ class ReadingControls(ControlGroup):
         return str(self._engine.store.get("meta", "made").get("world", ""))
 
     @control(changes=False)
-    def requests(
-        self, api_key: str | None = None, all_tenants: bool = False, reveal: bool = False
-    ) -> list[RequestEntry]:
+    def requests(self, all_tenants: bool = False, reveal: bool = False) -> list[RequestEntry]:
         """Return the tenant's most recent requests and their responses, oldest first. Private values are masked.
 
         Args:
-            api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to include all tenants.
             reveal: Whether to show the private values of bodies and responses, and paths that are not served. Keys are
                 never shown.
         """
-        tenant = None if all_tenants else self._tenant_id(api_key)
+        tenant = None if all_tenants else self._tenant_id()
         return self._collect(build(RequestEntry, entry) for entry in self._engine.log.entries(tenant, reveal=reveal))
 
     @control(changes=False)
@@ -106,33 +99,29 @@ class ReadingControls(ControlGroup):
         return CardBalance(**{name: card[name] for name in _MONEY})
 
     @control(changes=False)
-    def state(self, record_id: str, api_key: str | None = None, all_tenants: bool = False) -> StoredRecord:
+    def state(self, record_id: str, all_tenants: bool = False) -> StoredRecord:
         """Return the stored form of a tenant's record, with its kind. The record of a person also has the links to web
         pages. Private values are masked in the repr.
 
         Args:
             record_id: Id of the record, of any kind.
-            api_key: A key of the tenant; default: the session's.
             all_tenants: Whether the record may belong to any tenant.
         """
         for kind in RECORD_KINDS:
             record = self._engine.store.get(kind, record_id.lower())
-            if record is not None and any(self._theirs([record], api_key, all_tenants)):
+            if record is not None and any(self._theirs([record], all_tenants)):
                 return self._stored(kind, record)
         raise not_found("Record")
 
     @control(changes=False)
-    def records(
-        self, kind: Annotated[str, RECORD_KINDS], api_key: str | None = None, all_tenants: bool = False
-    ) -> list[StoredRecord]:
+    def records(self, kind: Annotated[str, RECORD_KINDS], all_tenants: bool = False) -> list[StoredRecord]:
         """Return the tenant's stored records of a kind, oldest first. Private values are masked in the repr.
 
         Args:
             kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
-            api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to include all tenants.
         """
-        records = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
+        records = self._theirs(self._engine.store.all(kind), all_tenants)
         return self._collect(self._stored(kind, row) for row in records)
 
     def _stored(self, kind: str, record: Record) -> StoredRecord:
@@ -141,20 +130,17 @@ class ReadingControls(ControlGroup):
         return StoredRecord({"kind": kind, **record, **pages})
 
     @control(changes=False)
-    def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str, api_key: str | None = None) -> list[Any]:
+    def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str) -> list[Any]:
         """Return one list of values for each requested member of the tenant's records of a kind, oldest record first.
 
         Args:
             kind: Kind of the records, as for `records`.
             names: Names of members, separated by spaces.
-            api_key: A key of the tenant; default: the session's.
         """
-        return self._members(kind, names, self._engine.store.all(kind), api_key)
+        return self._members(kind, names, self._engine.store.all(kind))
 
     @control(changes=False)
-    def _changed(
-        self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "", api_key: str | None = None
-    ) -> list[Any]:
+    def _changed(self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "") -> list[Any]:
         """Return a mark, whether the result has all records or only changed records, and one list of values for each
         member.
 
@@ -162,7 +148,6 @@ class ReadingControls(ControlGroup):
             kind: Kind of the records, as for `records`.
             names: Names of members, separated by spaces; default: none, only the mark.
             mark: Mark from an earlier call; default: none, so the result has all records.
-            api_key: A key of the tenant; default: the session's.
         """
         store = self._engine.store
         new, ids = store.changed(kind, mark)
@@ -171,16 +156,16 @@ class ReadingControls(ControlGroup):
         is_all = records is None or None in records
         if not names:
             return [new, is_all]
-        return [new, is_all, *self._members(kind, names, store.all(kind) if is_all else records or (), api_key)]
+        return [new, is_all, *self._members(kind, names, store.all(kind) if is_all else records or ())]
 
-    def _members(self, kind: str, names: str, records: Iterable[Record], api_key: str | None) -> list[Any]:
+    def _members(self, kind: str, names: str, records: Iterable[Record]) -> list[Any]:
         members = ["tenant", *names.split()]
         try:
             values = list(chain.from_iterable(map(itemgetter(*members), records)))
         except KeyError as error:
-            raise wrong_argument(Problem("names", "unknown", f"{error} is not a member of each {kind}")) from None
+            raise wrong_argument("names", "unknown", f"{error} is not a member of each {kind}") from None
         owners, *columns = (values[place :: len(members)] for place in range(len(members)))
-        tenant = self._tenant_id(api_key)
+        tenant = self._tenant_id()
         if any(owner != tenant for owner in set(owners)):
             theirs = [owner == tenant for owner in owners]
             columns = [list(compress(column, theirs)) for column in columns]

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
-from workbench.base.errors import Problem
 from workbench.sandbox.context import not_found, usage_error, wrong_argument
 from workbench.sandbox.control_records import (
     SandboxTime,
@@ -22,11 +22,10 @@ class StateControls(ControlGroup):
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
         """Move the clock forward. Scheduled changes happen at their due times."""
         try:
-            return SandboxTime(now=self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
+            step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+            return SandboxTime(now=self._engine.clock.advance(seconds=step.total_seconds()))
         except (ValueError, OverflowError):
-            raise wrong_argument(
-                Problem("", "minimum", "the clock can only move forward: give positive numbers")
-            ) from None
+            raise wrong_argument("", "minimum", "the clock can only move forward: give positive numbers") from None
 
     @control(changes=True)
     def reset(self) -> SandboxTime:

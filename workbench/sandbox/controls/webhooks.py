@@ -1,18 +1,18 @@
 """Controls of outgoing webhooks and of fault rules."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from workbench.base.arguments import Between
-from workbench.base.errors import Problem, unknown_name
+from workbench.base.errors import unknown_name
 from workbench.base.schema.walk import build, members, snake
 from workbench.base.system.http_post import ForbiddenUrl
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
-from workbench.sandbox.controls.declaration import ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import ControlGroup, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_DELIVERIES, FaultKind, FaultTarget
+from workbench.sandbox.store import Members, Record
 from workbench.service.interface import table
 from workbench.service.interface.events import EVENT_KINDS
 
@@ -23,29 +23,25 @@ class WebhookControls(ControlGroup):
     """Register endpoints, inspect and repeat deliveries, and inject faults into calls and deliveries."""
 
     @control(changes=True, transaction=False)
-    def register_endpoint(
-        self, endpoint_url: str, api_key: str | None = None, signing_key: str | None = None
-    ) -> Endpoint:
-        """Send a signed delivery of every later event of a tenant to a URL.
+    def register_endpoint(self, endpoint_url: str, signing_key: str | None = None) -> Endpoint:
+        """Send a signed delivery of every later event of the session's tenant to a URL.
 
         Args:
             endpoint_url: URL on this machine, or a public URL if the sandbox allows public addresses.
-            api_key: A key of the tenant; default: the session's.
-            signing_key: Key that signs the deliveries; default: the API key.
+            signing_key: Key that signs the deliveries; default: the session's API key.
         """
         _check_signing_key(signing_key)
-        tenant = self._tenant_id(api_key)
         try:
             # the check may resolve a host name, which must not block requests
             self._engine.dispatcher.check(endpoint_url)
         except ForbiddenUrl as error:
-            raise wrong_argument(Problem("endpoint_url", "url", f"cannot be used: {error}")) from None
+            raise wrong_argument("endpoint_url", "url", f"cannot be used: {error}") from None
         with self._engine.store as store:
             row = {
                 "id": self._engine.seeds.uuid(f"endpoint:{store.next('endpoint')}"),
                 "url": endpoint_url,
-                "tenant": tenant,
-                "keys": [signing_key or api_key or self._key],
+                "tenant": self._tenant_id(),
+                "keys": [signing_key or self._key],
                 "enabled": True,
                 "next": self._engine.last_event + 1,
             }
@@ -82,21 +78,19 @@ class WebhookControls(ControlGroup):
         return _endpoint(row)
 
     @control(changes=False)
-    def endpoints(self, api_key: str | None = None, all_tenants: bool = False) -> list[Endpoint]:
+    def endpoints(self, all_tenants: bool = False) -> list[Endpoint]:
         """Return the tenant's endpoints without their signing keys.
 
         Args:
-            api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to include all tenants.
         """
-        return [_endpoint(row) for row in self._theirs(self._engine.store.all("endpoint"), api_key, all_tenants)]
+        return [_endpoint(row) for row in self._theirs(self._engine.store.all("endpoint"), all_tenants)]
 
     @control(changes=False)
     def deliveries(
         self,
         event_id: str | None = None,
         state: Annotated[str | None, ("waiting", "delivered", "failed")] = None,
-        api_key: str | None = None,
         all_tenants: bool = False,
     ) -> list[Delivery]:
         """Return the deliveries to the tenant's endpoints in order, each with its state and every attempt.
@@ -104,13 +98,12 @@ class WebhookControls(ControlGroup):
         Args:
             event_id: Only deliveries of this event.
             state: Only deliveries that are `waiting`, `delivered` or `failed`.
-            api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return the deliveries to endpoints of all tenants.
         """
         store = self._engine.store
         rows = (
             row
-            for endpoint in self._theirs(store.all("endpoint"), api_key, all_tenants)
+            for endpoint in self._theirs(store.all("endpoint"), all_tenants)
             for row in store.all(f"delivery/{endpoint['id']}")
             if event_id in (None, row["event_id"]) and state in (None, row["state"])
         )
@@ -168,8 +161,8 @@ class WebhookControls(ControlGroup):
         seconds: Annotated[float, Between(0, 10**9)] = 0.0,
         status: Annotated[int, Between(200, 599)] = 500,
         body: Annotated[str, BODIES] = "documented",
-        answer: Mapping[str, Any] | None = None,
-        matching: Mapping[str, Any] | None = None,
+        answer: Members | None = None,
+        matching: Members | None = None,
         retry_after: Annotated[int | None, Between(0, 10**9)] = None,
     ) -> FaultRule:
         """Inject a fault into calls or webhook deliveries, until all fault rules are removed.
@@ -191,11 +184,12 @@ class WebhookControls(ControlGroup):
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
             text = f"must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}"
-            raise wrong_argument(Problem("of", "enum", text))
+            raise wrong_argument("of", "enum", text)
         for path in matching or {}:
             names = _names_to_match(kind, of)
             if snake(path).partition(".")[0] not in names:
-                raise wrong_argument(unknown_name(f"matching.{path}", names, "a member that the rule can match"))
+                problem = unknown_name(f"matching.{path}", names, "a member that the rule can match")
+                raise wrong_argument(problem.path, problem.rule, problem.message)
         rule = FaultRule(
             id=self._engine.store.next("fault"),
             kind=kind,
@@ -240,7 +234,7 @@ def _names_to_match(kind: str, of: str | None) -> list[str]:
 
 def _check_signing_key(key: str | None) -> None:
     if key is not None and not key.strip("\0 \t\r\n\v\f"):
-        raise wrong_argument(Problem("signing_key", "min_length", "must not be empty"))
+        raise wrong_argument("signing_key", "min_length", "must not be empty")
 
 
 def _endpoint(row: Record) -> Endpoint:
