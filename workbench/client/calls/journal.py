@@ -368,8 +368,6 @@ def _entry(row: tuple[Any, ...]) -> JournalEntry:
 
 OutcomeName = Literal["done", "refused", "not_sent", "not sent", "unknown", "sending"]
 Entries = list[JournalEntry]
-Events = list[Any]
-Rows = list[dict[str, Any]]
 
 
 @hide_arguments_of_methods
