@@ -58,7 +58,7 @@ class DirectTransport:
         self._handler = handler
 
     def respond(self, method: str, target: str, headers: Texts, body: bytes) -> "Response | SandboxTransport":
-        """Return the response, or a transport that simulates it if a fault delays it or breaks the connection."""
+        """Return the response. If a fault delays it or breaks the connection, return a transport that does the same."""
         path, _, query = target.partition("?")
         answer = self._handler(Request(method, path, query, headers, body))
         if answer.manner == "whole" and not answer.seconds:
@@ -240,8 +240,8 @@ class Sandbox(Controls):
             hosts: Accepted host names. If only this machine can connect, its own names are accepted too.
             certfile: Certificate for TLS, a PEM file.
             keyfile: Private key of the certificate, if `certfile` does not contain it.
-            forwarded: Whether all requests come through a proxy, so that its headers X-Forwarded-Prefix and
-                X-Forwarded-Proto determine the URLs in the guide and the documents.
+            forwarded: Whether all requests come through a proxy. Its headers X-Forwarded-Prefix and X-Forwarded-Proto
+                then determine the URLs in the guide and the documents.
 
         Raises:
             PortTaken: The port is in use.
