@@ -188,7 +188,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     reading = _of_events(events_frame(sandbox.events(), PATTERN), kind, now=sandbox.clock.now())
     events = reading.rows
     begun = set(events["transaction_id"][mask(events["action"].isin(["requested", "created"]))])
-    stored = zip(_STORED, internals(sandbox).columns("transaction", " ".join(_STORED)), strict=True)
+    stored = zip(_STORED, internals(sandbox).changed("transaction", " ".join(_STORED))[2:], strict=True)
     books = pd.DataFrame({name: pd.Series(values, dtype=_STORED[name]) for name, values in stored})
     books = books[~books["id"].isin(begun)].reset_index(drop=True)
     if books.empty:

@@ -60,8 +60,9 @@ _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said, trace, mark"
 )
-_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"
-_ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
+_NAMES = _COLUMNS.split(", ")
+_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"
+_ENDING, _REQUEST = _NAMES.index("ending"), _NAMES.index("request")
 _MAX_UNWRITTEN = 1000
 _KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
 _any_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
@@ -185,25 +186,8 @@ class Recorder:
         Raises:
             CannotRecord: The call cannot be recorded, so it must not be sent.
         """
-        row = [
-            entry.id,
-            entry.operation,
-            entry.what,
-            entry.environment,
-            entry.started,
-            entry.outcome.value,
-            None,
-            None,
-            None,
-            shown,
-            None,
-            entry.digest,
-            self._here(),
-            entry.resend_of,
-            None,
-            entry.trace,
-            entry.mark,
-        ]
+        other = {"ending": entry.outcome.value, "request": shown, "process": self._here()}
+        row = [other.get(name, getattr(entry, name, None)) for name in _NAMES]
         self._calls[entry.id] = call
         # a journal in memory ends with its process, so the write can wait
         if self._path is None and entry.idempotency_key is None:
@@ -366,7 +350,7 @@ def _stored(moment: datetime) -> str:
 
 
 def _entry(row: tuple[Any, ...]) -> JournalEntry:
-    kept: dict[str, Any] = dict(zip([*_COLUMNS.split(", "), "idempotency_key"], row, strict=True))
+    kept: dict[str, Any] = dict(zip([*_NAMES, "idempotency_key"], row, strict=True))
     said: Mapping[str, Any] | None = strict_json.stored(kept.pop("said") or "null")
     outcome, ended, answer = Outcome(kept.pop("ending")), kept.pop("ended"), kept.pop("answer")
     return JournalEntry(
