@@ -34,7 +34,7 @@ from workbench.analysis.reports.facts import (
     timed,
 )
 from workbench.analysis.reports.log_lines import NEW_KIND, NO_EVENT
-from workbench.analysis.tables.event_frames import events_frame
+from workbench.analysis.tables.event_frames import UNREAD_TIME, events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
 from workbench.base.errors import UsageError, not_allowed, visible
@@ -466,12 +466,13 @@ def _of_events(
     counts[NO_EVENT] += int(nameless.sum())
     counts[NEW_KIND] += int(others.sum())
     counts["event without a transaction"] += int((is_known & ~has_id & ~is_repeated).sum())
+    unread_times = [note for note in frame.attrs.get("notes", ()) if UNREAD_TIME in note]
     complete = frame.attrs.get("complete")
     return Reading(
         kind,
         events,
         now or until or _last(events),
-        (*notes, *clocks, *_unit(events)),
+        (*notes, *unread_times, *clocks, *_unit(events)),
         (_equal(events, "id", EVENTS), _contradicting(odd)),
         +counts,
         complete,
