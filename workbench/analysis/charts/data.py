@@ -6,7 +6,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from itertools import groupby, islice
 from typing import Any, Literal
 
@@ -121,11 +121,6 @@ def dollars(cents: Number, currency: str = "USD") -> str:
     return number(usd(cents, currency), minor_digits(currency))
 
 
-def signed(cents: int, currency: str = "USD") -> str:
-    """Format an amount in its main unit with its sign: `+1,234.50`."""
-    return ("+" if cents > 0 else "") + dollars(cents, currency)
-
-
 def percent(part: int, total: int) -> str:
     """Return a part of a total as a percentage."""
     return f"{part / total:.1%}" if total else "–"
@@ -225,11 +220,6 @@ def total(values: Iterable[Decimal | None]) -> Decimal:
     """Return the exact sum of some values, ignoring missing values."""
     with localcontext(EXACT):
         return sum(filter(None, values), Decimal(0))
-
-
-def ratio(part: Decimal, of: Decimal) -> Decimal:
-    """Divide `part` by `of`, to 38 digits."""
-    return Context(prec=38).divide(part, of)
 
 
 def texts(column: pd.Series[Any]) -> list[str | None]:

@@ -54,7 +54,7 @@ def _more(names: Sequence[str], noun: str) -> str:
     return f"{len(names) - _MAX:,} more {noun} are left out." if len(names) > _MAX else ""
 
 
-@chart("bars", x=("ever", "now"), whole=True, empty="no application has a status")
+@chart("bars", nested=("ever", "now"), whole=True, empty="no application has a status")
 def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
     """Draw the number of applications that are in each status now, and the number that ever were.
 
@@ -154,7 +154,7 @@ def _attempts(attempts: Any) -> int:
     return int(attempts) if attempts == attempts and attempts is not None else 0
 
 
-@chart("bars", x=("most", "median"), empty="no time has ended")
+@chart("bars", nested=("most", "median"), empty="no time has ended")
 def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
 
@@ -188,7 +188,7 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
 
 
-@chart("bars", x=("value", "advance"), empty="no token with a balance and a rate")
+@chart("bars", nested=("value", "advance"), empty="no token with a balance and a rate")
 def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]) -> Picture:
     """Draw the value of contracts in USD with the advance, by chain and token; or the value by chain over time.
 
@@ -221,7 +221,7 @@ def _balances(data: pd.DataFrame) -> Picture:
     rows = data[(data["at"] == data["at"].groupby(day).transform("max")) & data["value_usd"].notna()]
     steps = steps_of(rows["at"].dt.tz_localize(None), "day")
     rows = rows.assign(step=steps.places)
-    form = Form(kind="lines", x="step", y="value_usd", by="chain", empty="nothing was recorded", known=True)
+    form = Form(kind="lines", x="step", y=("value_usd",), by="chain", empty="nothing was recorded", known=True)
     subject = f"Value of collateral by chain{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, places=2, form=form)
 

@@ -14,7 +14,6 @@ from workbench.analysis.charts.data import (
     period_of,
     report,
     report_steps,
-    signed,
     source_table,
     table,
     texts,
@@ -63,7 +62,7 @@ def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     steps, by = report_steps(data), _group(data, *_AMOUNTS, period)
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
     rows = data.assign(step=steps.places, net=net)
-    form = Form(kind="lines" if by else "columns", x="step", y="net", by=by, empty="nothing was posted")
+    form = Form(kind="lines" if by else "columns", x="step", y=("net",), by=by, empty="nothing was posted")
     subject = f"Net spend by {period}{f' and {_named(by)}' if by else ''}{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit=unit, steps=steps, places=minor_digits(unit), form=form)
 
@@ -94,7 +93,7 @@ def _bars(names: Any, amounts: Any, unit: str, colors: Any = None, *, counts: An
     for place, (name, amount) in enumerate(zip(names, map(int, amounts), strict=True)):
         color = colors[place] if colors else GREEN
         if counts is None:
-            text = signed(amount, unit)
+            text = ("+" if amount > 0 else "") + dollars(amount, unit)
         else:
             text = f"{dollars(amount, unit)} ({counted(int(counts.iloc[place]), 'transaction')})"
         look = Look(color, hatch="//" if color == RED else "")
@@ -115,7 +114,7 @@ def _named(by: str) -> str:
     return _NAMES.get(by, by)
 
 
-@chart("lines", x="step", y="approved", empty="no authorization", most=105, known=True)
+@chart("lines", x="step", y=("approved",), empty="no authorization", most=105, known=True)
 def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     """Draw the approval rate over time.
 
@@ -159,7 +158,7 @@ def declines_chart(transactions: object, *, top: int = 14, **place: Unpack[Place
     return Picture(data=data, rows=bars, subject=subject, unit="declined authorizations", notes=notes)
 
 
-@chart("grid", x="month", y="share", by="cohort", empty="no purchase was approved")
+@chart("grid", x="month", y=("share",), by="cohort", empty="no purchase was approved")
 def cohorts_chart(cohorts: object, **place: Unpack[Place]) -> Picture:
     """Draw the share of each month's new users who were active in later months.
 
