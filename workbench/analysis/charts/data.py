@@ -19,7 +19,7 @@ from workbench.analysis.reports.measures import caveats_of
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, label_of, period_name
-from workbench.analysis.tables.rows import EXACT, REPEATED, check_in_memory, is_missing, once, with_checked_marks
+from workbench.analysis.tables.rows import EXACT, REPEATED, is_missing, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import text
@@ -77,15 +77,15 @@ class Scale:
 
     def unit(self, unit: str) -> str:
         """Return a unit with the name of the scale: `points (millions)`."""
-        return f"{unit} ({_POWERS.get(self.power, _raised(self.power))})" if self.power else unit
+        return f"{unit} ({_name_of(self.power)[0]})" if self.power else unit
 
 
-_POWERS = {6: "millions", 9: "billions", 12: "trillions"}
-_SIGNS = {6: " M", 9: " bn", 12: " tn"}
+_POWERS = {6: ("millions", " M"), 9: ("billions", " bn"), 12: ("trillions", " tn")}
+"""Names of powers of ten, for axes and for labels."""
 
 
-def _raised(power: int) -> str:
-    return f"×10{str(power).translate(_RAISED)}"
+def _name_of(power: int) -> tuple[str, str]:
+    return _POWERS.get(power, (f"×10{str(power).translate(_RAISED)}",) * 2)
 
 
 def scale_of(values: Iterable[Number]) -> Scale:
@@ -107,7 +107,7 @@ def number(value: Number, places: int | None = None) -> str:
         text = f"{exact:,.{min(max(-exponent, 0), 3) if places is None else places}f}"
     else:
         power = exact.adjusted() // 3 * 3
-        text = f"{exact.scaleb(-power, context=EXACT):.4g}{_SIGNS.get(power, _raised(power))}"
+        text = f"{exact.scaleb(-power, context=EXACT):.4g}{_name_of(power)[1]}"
     return text.replace("-", "−")
 
 
@@ -155,10 +155,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     Raises:
         UsageError: One of `columns` is missing, or the frame is on a cluster.
     """
-    check_in_memory(data)
-    if not isinstance(data, pd.DataFrame):
-        data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
-    frame: pd.DataFrame = with_checked_marks(data)
+    frame = with_checked_marks(to_frame(data, of=of))
     missing = [name for name in columns if name not in frame]
     if missing and len(frame.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
@@ -193,6 +190,11 @@ def report(data: object, method: str, *columns: str) -> pd.DataFrame:
 def period_of(data: pd.DataFrame) -> Any:
     """Return the name of a report's period column; None if the report has none."""
     return next((name for name in data.columns if name in PERIODS), None)
+
+
+def group_of(data: pd.DataFrame, *others: str) -> str:
+    """Return a report's grouping column, the first column that is not in `others`; empty if there is none."""
+    return next((name for name in data.columns if name not in others), "")
 
 
 def is_running(data: pd.DataFrame) -> bool:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from workbench.analysis.charts.data import (
     counted,
+    group_of,
     label,
     left_out,
     not_drawn,
@@ -63,11 +64,10 @@ def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
     """
     data = _statuses(applications)
     has_past = "application_status" not in data
-    name = "status" if has_past else "application_status"
-    changes = data[data[name].notna()]
-    last = changes.drop_duplicates("user_id", keep="last") if has_past else changes
-    reached = changes.drop_duplicates(["user_id", name]) if has_past else changes
-    now, ever = (Counter(texts(rows[name])) for rows in (last, reached))
+    changes = data if has_past else data.assign(status=data["application_status"], user_id=range(len(data)))
+    changes = changes[changes["status"].notna()]
+    now = Counter(texts(changes.drop_duplicates("user_id", keep="last")["status"]))
+    ever = Counter(texts(changes.drop_duplicates(["user_id", "status"])["status"]))
     statuses = _in_order(map(str, ever))
     bars = []
     for status in statuses[:_MAX]:
@@ -165,7 +165,7 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     is_posting, notes = isinstance(times, pd.DataFrame) and "median_hours" in times, []
     if is_posting:
         data = table(times, *_TIMES)
-        by = next((str(name) for name in data if name not in _TIMES), "")
+        by = group_of(data, *_TIMES)
         names = data[by] if by else ["all transactions"] * len(data)
         groups = data[["median_hours", "p90_hours", "transactions"]].set_axis(names)
     else:
