@@ -35,6 +35,7 @@ LETTER = 0.58  # average width of a character, relative to the font size
 _SHORT = 21  # maximum length of a name in a compact chart, in characters
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
 _REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that compact charts leave out
+_UNUSED = re.compile("<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
 INCOMPLETE = "Not complete: rows are missing."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
@@ -83,9 +84,7 @@ def _inline(svg: str) -> str:
     """Return matplotlib's drawing, starting at its view box, with the page's font and color and without global ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
-    for opening, closing in (("<!--", "-->"), ("<metadata>", "</metadata>"), ("<style", "</style>")):
-        while (start := body.find(opening)) >= 0:
-            body = body[:start] + body[body.index(closing, start) + len(closing) :]
+    body = _UNUSED.sub("", body)
     body = body.replace(INK, "currentColor").replace("xlink:href", "href")
     body = re.sub(r'<g id="[^"]*"', "<g", body)
     body = re.sub(r"(\.\d\d)\d+", r"\1", body)

@@ -205,10 +205,9 @@ def is_running(data: pd.DataFrame) -> bool:
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
     """Return exact sums by key, ignoring missing values."""
     totals: dict[Any, Decimal] = {}
-    with localcontext(EXACT):
-        for key, value in zip(keys, values, strict=True):
-            if value is not None:
-                totals[key] = totals.get(key, Decimal(0)) + value
+    for key, value in zip(keys, values, strict=True):
+        if value is not None:
+            totals[key] = EXACT.add(totals.get(key, Decimal(0)), value)
     return totals
 
 

@@ -111,11 +111,10 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw horizontal bars from top to bottom. The last length of a nested bar is drawn within the first."""
     bars: Sequence[Bar] = picture.rows
     is_nested, ends = bool(form.nested), list[float]()
-    lengths = [[*map(exact, bar.lengths)] for bar in bars]
-    scale = scale_of(length for parts in lengths for length in (parts if is_nested else [total(parts)]))
+    scale = scale_of(length for bar in bars for length in (bar.lengths if is_nested else [total(bar.lengths)]))
     for row, bar in enumerate(bars):
         end = 0.0
-        for part, (length, look) in enumerate(zip(map(scale, lengths[row]), bar.looks, strict=True)):
+        for part, (length, look) in enumerate(zip(map(scale, bar.lengths), bar.looks, strict=True)):
             is_inner = is_nested and part > 0
             style = outlined(look.color) if is_nested and not part else filled(look)
             left = 0.0 if is_nested else end
@@ -156,7 +155,7 @@ def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
 
 def series_of(picture: Picture, form: Form) -> tuple[dict[str, dict[int, Decimal]], Steps, Scale]:
     """Return the values of each line or column by step, the steps, and the scale of the values."""
-    rows, steps = picture.rows, picture.steps
+    rows, steps = picture.rows.sort_values(form.x, kind="stable"), picture.steps
     assert steps is not None
     every = () if form.known else range(len(steps.starts))
     series: dict[str, dict[int, Decimal]] = {}
@@ -166,7 +165,7 @@ def series_of(picture: Picture, form: Form) -> tuple[dict[str, dict[int, Decimal
         for (name, step), value in totals.items():
             series.setdefault(name, dict.fromkeys(every, Decimal(0)))[step] = value
     scale = scale_of(value for values in series.values() for value in values.values())
-    return {name: dict(sorted(values.items())) for name, values in series.items()}, steps, scale
+    return series, steps, scale
 
 
 def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
@@ -179,11 +178,11 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
         places, values = [*of_steps], [*of_steps.values()]
         heights = [*map(scale, values)]
         look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
-        every = max(1, len(heights) // _MARKERS)
+        look["markevery"] = max(1, len(heights) // _MARKERS)
         over = len(heights) - (is_running(picture.data) and len(heights) > 1)
-        on.axes.plot(places[:over], heights[:over], linestyle=dash, label=name, markevery=every, **look)
+        on.axes.plot(places[:over], heights[:over], linestyle=dash, label=name, **look)
         if over < len(heights):
-            on.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
+            on.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, **look)
         ends.append((heights[-1], f"{name} {number(values[-1], picture.places)}"))
         on.say(_course(name, values, picture.places))
     on.time_axis(steps, scale.unit(picture.unit))
@@ -225,7 +224,7 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
         style = filled(look if few else Look(look.color))
         bars = on.axes.bar([*lengths], [*lengths.values()], width=0.76 if few else 1, label=name, **style)
         if last in lengths:
-            bars[[*lengths].index(last)].set_hatch("//")
+            bars[-1].set_hatch("//")
         if not picture.legend:
             on.say(_course(name, [*values.values()], picture.places))
     on.time_axis(steps, scale.unit(picture.unit))

@@ -24,7 +24,7 @@ from workbench.analysis.charts.data import (
 from workbench.analysis.charts.declared import Place, chart
 from workbench.analysis.charts.kinds import Bar, Form, Picture
 from workbench.analysis.reports.history import history
-from workbench.analysis.tables.rows import decimals
+from workbench.analysis.tables.rows import decimals, is_missing
 from workbench.base.schema.walk import get_path
 from workbench.service.chains.addresses import chain_of
 from workbench.service.interface.events import Event
@@ -32,7 +32,7 @@ from workbench.service.interface.vocabulary import EventApplicationStatus
 from workbench.service.rendering.design import BLUE, GRAY, Look, look, word
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
-_ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(status) not in _FIRST)]
+_ORDER = [*dict.fromkeys([*_FIRST, *map(str, EventApplicationStatus)])]
 _MAX = 16  # maximum number of statuses or groups, since the service may send undocumented statuses
 _HATCHES = ("", "//", "xx", ".", "++")
 _COLUMNS = ("kind", "state", "attempts")
@@ -101,12 +101,12 @@ def disputes_chart(disputes: object, **place: Unpack[Place]) -> Picture:
         disputes: The result of `history.disputes`.
     """
     data = table(disputes, "status", "age", "disputes", "oldest_days")
-    bars, groups = [], data.groupby("status", sort=False)
+    bars = []
     hatches = dict(zip(data["age"].sort_values().unique(), _HATCHES, strict=False))
-    for status, rows in ((str(name), group) for name, group in groups):
+    for status, rows in data.groupby(data["status"].astype(str), sort=False):
         text = f"{rows['disputes'].sum():,}, oldest {rows['oldest_days'].max():,.0f} days"
         looks = [Look(look(status).color, hatch=hatches[age]) for age in rows["age"]]
-        bars.append(Bar(label(word(status)), text, [*rows["disputes"]], looks))
+        bars.append(Bar(label(word(status)), text, rows["disputes"].tolist(), looks))
     legend = {str(age): Look(GRAY, hatch=hatches[age]) for age in data["age"].unique()}
     return Picture(data=data, rows=bars, subject="Disputes by status and age", unit="disputes", legend=legend)
 
@@ -149,9 +149,9 @@ def _state(state: str, attempts: int) -> str:
 
 
 def _attempts(attempts: Any) -> int:
-    if isinstance(attempts, Sequence) and not isinstance(attempts, str):
+    if isinstance(attempts, list | tuple):
         return len(attempts)
-    return int(attempts) if attempts == attempts and attempts is not None else 0
+    return 0 if is_missing(attempts) else int(attempts)
 
 
 @chart("bars", nested=("most", "median"), empty="no time has ended")
@@ -217,9 +217,9 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
 
 def _balances(data: pd.DataFrame) -> Picture:
     """Return a picture of the value by chain over time, from each chain's last record of each day."""
-    day = data["at"].dt.tz_localize(None).dt.normalize()
-    rows = data[(data["at"] == data["at"].groupby(day).transform("max")) & data["value_usd"].notna()]
-    steps = steps_of(rows["at"].dt.tz_localize(None), "day")
+    last = data["at"].groupby(data["at"].dt.floor("D")).transform("max")
+    rows = data[(data["at"] == last) & data["value_usd"].notna()]
+    steps = steps_of(rows["at"], "day")
     rows = rows.assign(step=steps.places)
     form = Form(kind="lines", x="step", y=("value_usd",), by="chain", empty="nothing was recorded", known=True)
     subject = f"Value of collateral by chain{steps.during(data)}"

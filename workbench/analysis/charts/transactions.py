@@ -57,7 +57,7 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
     whole = f"Total {dollars(int(data['net_cents'].sum()), unit)} {unit}, refunds subtracted."
     others = not_drawn(len(rest), f"{dollars(int(rest['net_cents'].sum()), unit)} {unit}")
     rows = _bars(shown[by] if by else ["all"] * len(shown), shown["net_cents"], unit, shown["transactions"])
-    return Picture(data=data, rows=rows, subject=f"Net spend by {_named(by)}", unit=unit, notes=[whole, others])
+    return Picture(data=data, rows=rows, subject=f"Net spend by {_NAMES.get(by, by)}", unit=unit, notes=[whole, others])
 
 
 def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
@@ -66,7 +66,7 @@ def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
     rows = data.assign(step=steps.places, net=net)
     form = Form(kind="lines" if by else "columns", x="step", y=("net",), by=by, empty="nothing was posted")
-    subject = f"Net spend by {period}{f' and {_named(by)}' if by else ''}{steps.during(data)}"
+    subject = f"Net spend by {period}{f' and {_NAMES.get(by, by)}' if by else ''}{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit=unit, steps=steps, places=minor_digits(unit), form=form)
 
 
@@ -86,7 +86,7 @@ def _changes(data: pd.DataFrame, top: int) -> Picture:
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
     month += ", running," if data.attrs.get("running") else ""
     notes = [f"Of all: {before} before, {now} in the month." if len(data) else ""]
-    subject = f"Change of spend{month} by {_named(by)}"
+    subject = f"Change of spend{month} by {_NAMES.get(by, by)}"
     return Picture(data=data, rows=rows, subject=subject, unit=f"{unit}, change", notes=notes)
 
 
@@ -108,10 +108,6 @@ def _bars(
 
 def _currency(data: pd.DataFrame) -> str:
     return str(data.attrs.get("currency", "usd")).upper()
-
-
-def _named(by: str) -> str:
-    return _NAMES.get(by, by)
 
 
 @chart("lines", x="step", y=("approved",), empty="no authorization", most=105, known=True)
