@@ -3,12 +3,14 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from workbench.base.keys import Key
+from workbench.base.system.database import Database
 from workbench.base.system.interrupts import uninterrupted
 from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
@@ -114,3 +116,28 @@ def test_a_sandbox_that_another_thread_changes_at_the_fork(tmp_path: Path, store
         assert after == 1
         with store:
             assert store.get("meta", "probe") == 2
+
+
+def test_a_file_that_another_thread_writes_at_the_fork(tmp_path: Path) -> None:
+    """The fork waits for the end of the write, since SQLite would find the file busy in the child for ever."""
+    database = Database(tmp_path / "rows.db", application=1, schema="CREATE TABLE rows(number INTEGER)")
+    begun = threading.Event()
+
+    def write() -> None:
+        with database.write() as db:
+            db.execute("INSERT INTO rows VALUES (1)")
+            begun.set()
+            time.sleep(0.2)
+
+    def write_here() -> int:
+        database.run("INSERT INTO rows VALUES (2)")
+        return database.run("SELECT count(*) FROM rows")[0][0] + 5
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert begun.wait(20)
+    status = in_child(write_here)
+    thread.join(20)
+
+    assert status == 7
+    assert database.run("SELECT number FROM rows ORDER BY 1") == [(1,), (2,)]

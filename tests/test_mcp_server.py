@@ -124,7 +124,7 @@ def test_a_refusal_is_a_result_that_says_so() -> None:
         purchase = {"cardId": "x", **PURCHASE}
         assert "card" in await refused(client, "call", {"name": "simulate_authorization", "arguments": purchase})
         assert "no tool" in await refused(client, "nothing", {})
-        for name in ("wallet_sign", "create_key", "nothing"):
+        for name in ("wallet_sign", "create_key", "changed", "nothing"):
             assert "no control" in await refused(client, "control", {"name": name, "arguments": {}})
         message = await refused(client, "control", {"name": "events", "arguments": {"allTenants": True}})
         assert "allTenants is not an argument" in message

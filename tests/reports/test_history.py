@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,7 @@ import workbench as wb
 from tests.each import across
 from tests.reports.sources import REPORTS, Sources, sums, verdicts
 from tests.reports.test_scope import START, bought, event
+from workbench.analysis.tables.event_frames import UNREAD_TIME
 from workbench.base.errors import UsageError
 
 ALLOWED = {"same", "stated"}
@@ -385,3 +387,42 @@ def test_nothing_depends_on_the_decimal_context_of_the_caller() -> None:
         assert spend["net_cents"].tolist() == [1_234_567_890]
         assert history.explain(spend, "net_cents", 0).attrs["number"] == "1234567890"
     assert datetime.now(UTC) > START
+
+
+NOTATIONS: dict[str, Callable[[datetime], object]] = {
+    "ISO 8601": datetime.isoformat,
+    "Unix seconds": lambda at: int(at.timestamp()),
+    "Unix milliseconds": lambda at: int(at.timestamp()) * 10**3,
+    "Unix microseconds": lambda at: str(int(at.timestamp()) * 10**6),
+    "Unix nanoseconds": lambda at: int(at.timestamp()) * 10**9,
+    "nginx": lambda at: f"{at:%d}/Mar/{at:%Y:%H:%M:%S} +0000",
+    "month first": lambda at: f"{at:%m/%d/%Y %I:%M %p}",
+    "a list": lambda at: [at.year, at.month, at.day],
+    "empty": lambda at: "",
+    "missing": lambda at: None,
+}
+
+
+@pytest.mark.parametrize("notation, kind", across(NOTATIONS, ["list", "log", "frame"]))
+def test_a_delivery_time_is_read_or_its_problem_is_stated(
+    notation: str, kind: str, small: Sources, tmp_path: Path
+) -> None:
+    """A refund is dated to its delivery, or the reports say that delivery times cannot be read."""
+    rows: list[Any] = [
+        {**row, "at": NOTATIONS[notation](datetime.fromisoformat(row["at"]).replace(microsecond=0))}
+        for row in small.rows
+    ]
+    path = tmp_path / f"{notation}.ndjson"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = {"list": lambda: rows, "log": lambda: path, "frame": lambda: wb.to_frame(rows)}[kind]()
+    postings = wb.history(source).postings()
+    is_read = notation.startswith(("ISO", "Unix"))
+    known, expected = (
+        table["at"].dt.floor("s")[table["clock"] == "delivery"].tolist()
+        for table in (postings, small.reference.postings())
+    )
+    assert expected
+    assert known == (expected if is_read else [])
+    notes = [note for note in postings.attrs["notes"] if UNREAD_TIME in note]
+    is_stated = not is_read and notation not in ("empty", "missing")
+    assert notes == ([f"at: {len(rows):,} × {UNREAD_TIME}."] if is_stated else [])

@@ -26,7 +26,7 @@ def arguments(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
     admin = next(contract for contract in guide["contracts"] if contract["chain_id"] == 84532)["admin_addresses"][0]
     return {
         "guide": {}, "events": {}, "last_event": {}, "world_id": {}, "requests": {}, "balance": {"card_id": card},
-        "state": {"record_id": card}, "records": {"kind": "card"}, "columns": {"kind": "card", "names": "id limit"}, "changed": {"kind": "card", "names": "id"},
+        "state": {"record_id": card}, "records": {"kind": "card"}, "changed": {"kind": "card", "names": "id limit"},
         "review": {"user_or_owner_id": guide["users"]["pending"][0], "status": "approved"},
         "accept_terms": {"user_id": guide["users"]["tosNotAccepted"][0]},
         "create_card": {"user_id": guide["users"]["approved"][0]}, "lock_card": {"card_id": card},

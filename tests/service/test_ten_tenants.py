@@ -82,7 +82,7 @@ def terminal(*words: str) -> Callable[[Own, Any], str]:
 FACES: dict[str, Callable[[Own, Any], str]] = {
     **{f"records of {kind}": lambda own, _, kind=kind: repr([one["id"] for one in own.api.sandbox.records(kind)]) for kind in KINDS},
     "events": lambda own, _: repr([dict(one.payload["body"]) for one in own.api.sandbox.events()]),
-    "columns": lambda own, _: repr(internals(own.api.sandbox).columns("transaction", "id")),
+    "columns": lambda own, _: repr(internals(own.api.sandbox).changed("transaction", "id")[2:]),
     "requests": lambda own, _: repr([(one.path, one.body) for one in own.api.sandbox.requests()]),
     "inbox": lambda own, _: repr([(event.body.id, getattr(event.body, "user_id", "")) for event in own.api.inbox.events()]),
     "journal": lambda own, _: repr([dict(entry.request) for entry in own.api.journal]),

@@ -12,7 +12,11 @@ import pytest
 import workbench as wb
 from tests.testing.services import Har, Traffic, in_process
 from workbench.sandbox import Sandbox
+from workbench.service.interface.assumptions import settings
 from workbench.testing import Corpus
+from workbench.testing.following import Sample
+from workbench.testing.learning import Replay
+from workbench.testing.twin import Step, Twin
 
 ODD: list[Any] = [
     None, True, 0, -1, 2**63, 1.5, 1e300, "", "²", "\ud83d", "null", "\x1b]0;x\x07", "a" * 5_000, [], [5], [[]], {}, {"a": 1},
@@ -100,3 +104,20 @@ def test_mutated_traffic_raises_no_error_of_python(recorded: Any, rounds: int, t
         except wb.WorkbenchError as error:
             shown = str(error)
         assert "\x1b]" not in shown, number
+
+
+def test_a_python_error_of_the_replay_is_counted_in_the_notes() -> None:
+    """A step whose replay raises an error of Python is a difference, and the notes name the error."""
+    replay = Replay(Sample(), settings("documented"))
+    replay.run()
+
+    def broken(_: Twin) -> None:
+        raise TypeError("a defect")
+
+    twin = replay._following.twin
+    attempt = twin.attempt(Step("calls.har:3", 0.0, broken, facts={"status": 200}), {}, keep=True)
+
+    assert [*attempt.differences] == ["status"]
+    assert replay.notes() == [
+        "not compared: 1 calls and events raise errors in the sandbox (the first is TypeError for calls.har:3)"
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import InvalidProfile, NotSent, Problem, UsageError, WrongEnvironment, not_allowed
@@ -15,7 +15,7 @@ from workbench.base.keys import Key
 from workbench.base.remedies import Remedy, declare
 from workbench.base.system.process import HOSTED, own_address, refusal
 from workbench.base.system.progress import ipython_shell
-from workbench.client.calls.base import BaseClient, EnvironmentName, context_of, journal_of, key_of
+from workbench.client.calls.base import BaseClient, EnvironmentName, journal_of
 from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.exchange import IDEMPOTENCY_HEADER
 from workbench.client.calls.guards import Limits
@@ -144,10 +144,8 @@ class _Session(BaseClient):
         """
         from workbench.client.health import examine
 
-        return examine(self)
-
-    def _with_key(self, api_key: str) -> Self:
-        return self._view(_key=Key.of(api_key), _inboxes=[])
+        sandbox = self.sandbox if self._sandbox is not None else None
+        return examine(self._journal, self.inbox, sandbox, self.info())
 
     def _close_rest(self) -> None:
         super()._close_rest()
@@ -252,23 +250,6 @@ def sandbox_times(api: object) -> dict[str, datetime]:
     """Return the sandbox time of each event by event id; empty for a real service."""
     sandbox = sandbox_of(api)
     return {} if sandbox is None else {event.payload["id"]: event.at for event in sandbox.events()}
-
-
-def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
-    """Return a session on another embedded sandbox, such as a fork, with the key and settings of `like`."""
-    clock, context = SessionClock(sandbox), context_of(like)
-    return Session(
-        sandbox=sandbox,
-        base_url=sandbox.base_url,
-        api_key=key_of(like),
-        environment=internals(sandbox).environment,
-        clock=clock,
-        transport=internals(sandbox).direct(),
-        journal=Journal(clock=clock),
-        timeout=context.timeout,
-        check=context.check,
-        wire_names=like.converter.names,
-    )
 
 
 def behaviors_of(api: object) -> Mapping[str, Any]:
@@ -515,17 +496,3 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
         "environment": guide["environment"],
         **client,
     }
-
-
-def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
-    """Return a session per tenant of a session's sandbox, its own tenant first; for a service, only the session."""
-    sandbox = sandbox_of(api)
-    if sandbox is None or not isinstance(api, Session):
-        return {api.host: api}
-    keys: Mapping[str, str] = api.sandbox.guide()["api_keys"]
-    mine = api.sandbox.guide()["tenant"]["name"]
-    sessions: dict[str, BaseClient] = {mine: api}
-    for tenant in sandbox.tenants():
-        if tenant.name not in sessions and tenant.keys:
-            sessions[tenant.name] = api._with_key(keys[tenant.keys[0]])
-    return sessions

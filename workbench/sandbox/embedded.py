@@ -58,7 +58,7 @@ class DirectTransport:
         self._handler = handler
 
     def respond(self, method: str, target: str, headers: Texts, body: bytes) -> "Response | SandboxTransport":
-        """Return the response, or a transport that simulates it if a fault delays it or breaks the connection."""
+        """Return the response. If a fault delays it or breaks the connection, return a transport that does the same."""
         path, _, query = target.partition("?")
         answer = self._handler(Request(method, path, query, headers, body))
         if answer.manner == "whole" and not answer.seconds:
@@ -128,16 +128,16 @@ class Sandbox(Controls):
         if problems_found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(problems_found, of="Sandbox")
         name, settings = read_behavior(behavior)
-        times = clock_settings(clock)
+        start, speed = clock_settings(clock)
         store = open_store(path)
         try:
             with store:
                 given: Record = {"seed": seed, "environment": environment, "behavior": name}
                 given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
-                new = _make(store, times["start"], world, **given)
+                new = _make(store, start, world, **given)
                 if new or clock is not None:
                     timer = SandboxClock(store, lambda by: None)
-                    timer.set(times["start"] if new else max(timer.ms, times["start"]), times["speed"])
+                    timer.set(start if new else max(timer.ms, start), speed)
         except UnusableFile:
             store.close()
             raise
@@ -240,8 +240,8 @@ class Sandbox(Controls):
             hosts: Accepted host names. If only this machine can connect, its own names are accepted too.
             certfile: Certificate for TLS, a PEM file.
             keyfile: Private key of the certificate, if `certfile` does not contain it.
-            forwarded: Whether all requests come through a proxy, so that its headers X-Forwarded-Prefix and
-                X-Forwarded-Proto determine the URLs in the guide and the documents.
+            forwarded: Whether all requests come through a proxy. Its headers X-Forwarded-Prefix and X-Forwarded-Proto
+                then determine the URLs in the guide and the documents.
 
         Raises:
             PortTaken: The port is in use.
@@ -358,7 +358,7 @@ def problems(given: Members) -> list[Problem]:
     return problems_found
 
 
-def clock_settings(clock: datetime | str | None) -> Record:
+def clock_settings(clock: datetime | str | None) -> tuple[int, float | None]:
     """Return the start time and the speed of a new sandbox's clock. A fixed clock has the speed None.
 
     Args:
@@ -371,15 +371,15 @@ def clock_settings(clock: datetime | str | None) -> Record:
     text = "fixed" if clock is None else clock
     if isinstance(text, str):
         if text == "fixed":
-            return {"start": milliseconds(START), "speed": None}
+            return milliseconds(START), None
         if speed := re.fullmatch(r"[x×](\d{1,5}(?:\.\d{1,3})?)", text):
-            return {"start": wall, "speed": float(speed[1])}
+            return wall, float(speed[1])
         if text == "now":
-            return {"start": wall, "speed": 1.0}
+            return wall, 1.0
     try:
         moment = datetime.fromisoformat(text) if isinstance(text, str) else text
         if moment.utcoffset() is not None:
-            return {"start": milliseconds(moment), "speed": 1.0}
+            return milliseconds(moment), 1.0
     except (ValueError, AttributeError):
         pass
     raise UsageError(

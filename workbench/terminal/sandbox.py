@@ -287,7 +287,6 @@ NOT_COMMANDS = (
     "reset",
     "advance",
     "resend",
-    "columns",
     "changed",
     "changes",
     "savepoint",

@@ -12,8 +12,8 @@ import attrs
 from workbench.base.schema.rules import UUID
 from workbench.base.schema.walk import snake
 from workbench.sandbox import cards, people, rewards
-from workbench.sandbox.context import Record, Seeds
-from workbench.sandbox.store import Store
+from workbench.sandbox.context import Seeds
+from workbench.sandbox.store import Record, Store
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Exchange
 from workbench.testing.twin import Change, Twin, outside
@@ -79,8 +79,8 @@ class Adoption:
 
     def user(self, key: str, **members: object) -> Record:
         """Return a user. A new user is adopted first."""
-        changes = {"status": "approved", **_NAMES, **members}
-        return self.adopt("user", people.new_user(key, self.tenant, self.at - 1_000, **changes))
+        usual: Record = {"status": "approved", "reason": "", "terms": True, "is_active": True, **_NAMES}
+        return self.adopt("user", people.new_user(key, self.tenant, self.at - 1_000, **{**usual, **members}))
 
     def card(self, key: str) -> Record:
         """Return a card. A new card is adopted first, with its holder."""

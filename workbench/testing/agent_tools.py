@@ -48,11 +48,12 @@ from workbench.service.rendering.data import json_values
 
 Schema = dict[str, Any]
 _ASSUMPTION = ("value", "reason", "confidence", "change")
-# controls that take or return keys or signatures, change endpoints, or belong to the panel
+# controls that take or return keys or signatures, return private values in lists without names, change endpoints, or
+# belong to the panel
 _WITHHELD_CONTROLS = frozenset(
     {
-        "wallet_sign", "execute", "create_key", "register_endpoint", "update_endpoint", "remove_endpoint", "changes",
-        "savepoint", "undo",
+        "wallet_sign", "execute", "create_key", "register_endpoint", "update_endpoint", "remove_endpoint", "changed",
+        "changes", "savepoint", "undo",
     }
 )  # fmt: skip
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}

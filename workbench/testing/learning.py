@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,10 @@ class Replay:
     def notes(self) -> list[str]:
         """Return the reasons why calls and events were not replayed."""
         left = {"calls are like replayed calls of their kind": self.sample.left, **self._following.left}
-        left["members are not named in the interface document"] = len(self._following.twin.unnamed)
+        twin = self._following.twin
+        left["members are not named in the interface document"] = len(twin.unnamed)
+        for place, error in islice(twin.failed.items(), 1):
+            left[f"calls and events raise errors in the sandbox (the first is {error} for {place})"] = len(twin.failed)
         return [f"not compared: {count:,} {why}" for why, count in left.items() if count]
 
     def _step(self, twin: Twin, step: Step, states: list[Change]) -> int:

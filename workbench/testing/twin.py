@@ -108,6 +108,7 @@ class Twin:
         self.store, self.environment = store, self.engine.environment
         self.environment.seeds = self.seeds = _Seeds(1)
         self.ids: set[str] = set()
+        self.failed: dict[str, str] = {}  # by place of the step, the Python error of its replay
         self.unnamed: set[str] = set()  # paths of recorded members that the interface document does not name
 
     def move(self, at: float) -> None:
@@ -118,24 +119,29 @@ class Twin:
     def attempt(self, step: Step, changes: Members, state: Change | None = None, *, keep: bool = False) -> Attempt:
         """Return the twin's answer to a step with changed settings, in another state if `state` is passed.
 
-        Changes of the twin stay only with `keep`.
+        Changes of the twin stay only with `keep`. If the replay raises a Python error, every recorded fact differs, and
+        with `keep` the error is recorded in `failed`.
         """
         settings = self.environment.settings = Settings({**self.settings, **changes})
         attempt = Attempt(state, changes, settings.touched, {}, step.facts, step.facts.keys())
         self.engine.service.rate_limit.clear()
-        with suppress(_Undone, *MALFORMED), self.store:
-            if state is not None:
-                state(self)
-            self.seeds.wanted.clear()
-            self.seeds.wanted.update(step.new_ids)
-            before = self.engine.last_event
-            response = step.run(self)
-            events = [wire_event(self.environment, event) for event in self.engine.events(before)]
-            shown, recorded = self._facts(step, response, events)
-            differences = differing(shown, recorded)
-            attempt = Attempt(state, changes, settings.touched, shown, recorded, differences, len(events))
-            if not keep:
-                raise _Undone
+        try:
+            with suppress(_Undone), self.store:
+                if state is not None:
+                    state(self)
+                self.seeds.wanted.clear()
+                self.seeds.wanted.update(step.new_ids)
+                before = self.engine.last_event
+                response = step.run(self)
+                events = [wire_event(self.environment, event) for event in self.engine.events(before)]
+                shown, recorded = self._facts(step, response, events)
+                differences = differing(shown, recorded)
+                attempt = Attempt(state, changes, settings.touched, shown, recorded, differences, len(events))
+                if not keep:
+                    raise _Undone
+        except MALFORMED as error:  # a recorded value has an unexpected structure, or the sandbox has a defect
+            if keep:
+                self.failed[step.place] = type(error).__name__
         return attempt
 
     def _facts(self, step: Step, response: Response | None, events: list[dict[str, Any]]) -> tuple[Facts, Facts]:

@@ -358,14 +358,14 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         )
         begun = mask(facts["held_cents"].isna())
         left.append(Left("a hold that began before the source", facts.loc[begun, ["currency"]]))
-        held = facts["held_cents"].fillna(0)
-        is_settlement = mask(facts["posting"] == "settlement")
-        values = facts.assign(
-            held_cents=held,
-            authorized_cents=held.where(held > 0, 0),
-            released_cents=-held.where(~is_settlement & mask(held < 0), 0),
-            settled_cents=-held.where(is_settlement, 0),
-        )
+        held, is_settlement = whole(facts["held_cents"]), mask(facts["posting"] == "settlement")
+        amounts = {
+            "held_cents": held,
+            "authorized_cents": held.clip(0),
+            "released_cents": np.where(is_settlement, 0, -held.clip(max=0)),
+            "settled_cents": np.where(is_settlement, -held, 0),
+        }
+        values = facts.assign(**{name: pd.array(cents, dtype="Int64") for name, cents in amounts.items()})
         keys = self._keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
         rows = Rows(values, keys, self.facts, values.index.to_numpy())
         frame = self._report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)

@@ -5,7 +5,6 @@ import json
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -153,8 +152,8 @@ def _skip_line(file: Any) -> int:
     return skipped
 
 
-def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None, datetime | None]:
-    """Parse a line strictly. Return an error text, or the event and the time in the line.
+def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None, object]:
+    """Parse a line strictly. Return an error text, or the event and the time that the line states.
 
     For a blank line, all results are empty.
     """
@@ -165,7 +164,7 @@ def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None,
     try:
         raw = strict_json.loads(line, repair=True)
         inner, at = envelope_of(raw) if isinstance(raw, Mapping) else (raw, None)
-        return "", converter.structure(inner, Event), time_of(at)
+        return "", converter.structure(inner, Event), at
     except (strict_json.NotJson, Unreadable) as error:
         return str(error), None, None
 
@@ -237,7 +236,7 @@ class BlockReader:
                     break
         events: list[Event] = []
         places: list[int] = []
-        times: list[datetime | None] = []
+        times: list[object] = []
         problems: Lines = []
         for place in strict:
             problem, event, at = read_strictly(self._converter, data[starts[place] : starts[place + 1] - 1])
@@ -252,7 +251,8 @@ class BlockReader:
                 times.append(at)
         if events or not tables:
             table = arrow_table(self._layout, events, self._shown)
-            more = {"": pa.array(places, pa.int64()), _DELIVERED: pa.array(times, MOMENT_TYPE)}
+            read = [time_of(at, table.notes) for at in times]
+            more = {"": pa.array(places, pa.int64()), _DELIVERED: pa.array(read, MOMENT_TYPE)}
             tables.append(Table({**table.columns, **more}, table.notes))
         for table in tables:
             if _DELIVERED not in table.columns:

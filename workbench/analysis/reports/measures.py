@@ -13,6 +13,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from workbench.analysis.reports.facts import CODED, MONEY, NUMBER, first_places, shown, whole
@@ -131,9 +132,9 @@ class Rows:
         codes, groups = self.groups
         values = self.contributions(measure)
         if measure.how == "distinct":
-            pairs = pd.DataFrame({"group": codes, "value": pd.factorize(self.values[measure.column])[0]})
-            pairs = pairs[pairs["value"] >= 0].drop_duplicates()
-            return pd.array(np.bincount(pairs["group"], minlength=len(groups)), dtype="Int64")
+            own, different = pd.factorize(self.values[measure.column])
+            pairs = pd.unique((codes * len(different) + own)[own >= 0])
+            return pd.array(np.bincount(pairs // max(len(different), 1), minlength=len(groups)), dtype="Int64")
         if measure.how != "sum":
             by_group = values.astype("Float64").groupby(codes)
             result = statistic_of(by_group, STATISTICS[measure.how])
@@ -142,7 +143,9 @@ class Rows:
             sums = np.zeros(len(groups), "int64")
             np.add.at(sums, codes, whole(values))
             return pd.array(sums, dtype="Int64")
-        known = decimals(values.reset_index(drop=True).groupby(codes).sum())
+        table = pa.table({"group": codes, "value": pa.array(values.array)})
+        by_group = table.group_by("group", use_threads=False)  # with threads, the groups have no order
+        known = [value or Decimal(0) for value in by_group.aggregate([("value", "sum")])["value_sum"].to_pylist()]
         return decimal_series(known or [Decimal(0)] * len(groups)).array
 
     def part(self, measure: Measure, cells: Mapping[str, Any], period: str) -> Part:

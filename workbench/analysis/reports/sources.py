@@ -34,7 +34,7 @@ from workbench.analysis.reports.facts import (
     timed,
 )
 from workbench.analysis.reports.log_lines import NEW_KIND, NO_EVENT
-from workbench.analysis.tables.event_frames import events_frame
+from workbench.analysis.tables.event_frames import UNREAD_TIME, events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
 from workbench.base.errors import UsageError, not_allowed, visible
@@ -188,7 +188,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     reading = _of_events(events_frame(sandbox.events(), PATTERN), kind, now=sandbox.clock.now())
     events = reading.rows
     begun = set(events["transaction_id"][mask(events["action"].isin(["requested", "created"]))])
-    stored = zip(_STORED, internals(sandbox).columns("transaction", " ".join(_STORED)), strict=True)
+    stored = zip(_STORED, internals(sandbox).changed("transaction", " ".join(_STORED))[2:], strict=True)
     books = pd.DataFrame({name: pd.Series(values, dtype=_STORED[name]) for name, values in stored})
     books = books[~books["id"].isin(begun)].reset_index(drop=True)
     if books.empty:
@@ -466,12 +466,13 @@ def _of_events(
     counts[NO_EVENT] += int(nameless.sum())
     counts[NEW_KIND] += int(others.sum())
     counts["event without a transaction"] += int((is_known & ~has_id & ~is_repeated).sum())
+    unread_times = [note for note in frame.attrs.get("notes", ()) if UNREAD_TIME in note]
     complete = frame.attrs.get("complete")
     return Reading(
         kind,
         events,
         now or until or _last(events),
-        (*notes, *clocks, *_unit(events)),
+        (*notes, *unread_times, *clocks, *_unit(events)),
         (_equal(events, "id", EVENTS), _contradicting(odd)),
         +counts,
         complete,

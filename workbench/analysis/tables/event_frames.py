@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.tables.columns import MOMENT_TYPE, OPEN, Column, FrameLayout, layout_of
-from workbench.analysis.tables.rows import Table, arrow_table, table_frame
+from workbench.analysis.tables.rows import Notes, Table, arrow_table, table_frame
 from workbench.base.arguments import a_type
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
@@ -30,6 +30,9 @@ DELIVERY = "delivery"
 
 ARRIVAL = "arrival"
 """Source of a time that is the arrival of a delivery by the clock of this machine."""
+
+UNREAD_TIME = "a delivery time that cannot be read"
+"""Remark on a delivery whose stated time is no ISO 8601 or Unix time."""
 
 COMPUTED = ("kind", "at", "at_source")
 """Columns of event frames that are not members of the event."""
@@ -68,8 +71,8 @@ def envelope_of(x: Mapping[str, Any]) -> tuple[Mapping[str, Any], object]:
     return x, x.get("at")
 
 
-def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
-    """Return events, each with the time of its delivery or occurrence, if known, and the clock of that time.
+def delivered_events(x: Any) -> list[tuple[Event, object, str]]:
+    """Return events, each with the stated time of its delivery or occurrence, if any, and the clock of that time.
 
     Args:
         x: Events, an inbox, a run of a sequence, a list from one of these, or a session (with a sandbox, the sandbox's
@@ -99,18 +102,22 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
             raise UsageError(f"expected events, a log, an inbox, a session, a run or a frame, not {a_type(item)}")
         if event.id in happened:
             at, clock = happened[event.id], DELIVERY
-        events.append((event, time_of(at), clock))
+        events.append((event, at, clock))
     return events
 
 
-def time_of(at: object) -> datetime | None:
-    """Parse the time stated for an event; None if the value is not a time."""
+def time_of(at: object, notes: Notes) -> datetime | None:
+    """Parse the time stated for an event; None if there is no time, or if it cannot be read, which is noted."""
     if isinstance(at, int | float | Decimal):
         at = str(int(at))
     elif isinstance(at, datetime) and at.tzinfo is None:
         at = at.isoformat()
     read = read_time(at)[0] if isinstance(at, str) else at
-    return read if isinstance(read, datetime) and read.tzinfo else None
+    if isinstance(read, datetime) and read.tzinfo:
+        return read
+    if at not in (None, ""):
+        notes.unusual["at", UNREAD_TIME] += 1
+    return None
 
 
 def kinds_of(of: str | None) -> frozenset[str] | None:
@@ -156,7 +163,7 @@ def events_frame(
         table.notes.notes.append(
             f"{len(unreadable):,} signed deliveries could not be read and are missing here; see inbox.unreadable()."
         )
-    delivered = pa.array([at for _, at, _ in rows], MOMENT_TYPE)
+    delivered = pa.array([time_of(at, table.notes) for _, at, _ in rows], MOMENT_TYPE)
     clocks = pa.array([clock for *_, clock in rows], pa.large_string())
     return table_frame(columns, [with_times(table, delivered, clocks)], revealed)
 

@@ -179,8 +179,10 @@ def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
         UsageError: `freq` is not a period, or `tz` is not a time zone.
     """
     code = code_of(freq)
-    periods = times.dt.tz_convert(zone(tz)).dt.tz_localize(None).dt.to_period(code)
-    return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=period_name(freq))
+    local = times.dt.tz_convert(zone(tz)).dt.tz_localize(None)
+    codes, days = pd.factorize(local.dt.floor("D"))  # there are far fewer days than times
+    firsts = days.to_period(code).start_time.astype("datetime64[s]").array
+    return pd.Series(firsts.take(codes, allow_fill=True), times.index, name=period_name(freq))
 
 
 def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:

@@ -202,22 +202,24 @@ def _read_decimal_text(value: object) -> Any:
     raise mismatch("must be a decimal number as text")
 
 
-_UNIX = re.compile(r"[0-9]{9,13}")
+_UNIX = {9: 0, 10: 0, 11: 0, 12: 3, 13: 3, 16: 6, 19: 9}
+"""Decimal places of Unix times by their numbers of digits: seconds, milliseconds, microseconds and nanoseconds."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(days=1)))
 """Texts of leap seconds and of 24:00, each with a replacement that can be parsed, and the time to add."""
 
 
 def _read_time(value: object) -> Any:
-    """Read ISO 8601 text, or Unix seconds or milliseconds, as an aware time in UTC. Other text stays text."""
+    """Read ISO 8601 text, or a Unix time, as an aware time in UTC. Other text stays text."""
     if value.__class__ is int or value.__class__ is Decimal:
         moment = _read_time(str(int(value)))
         moment = moment.value if isinstance(moment, Unusual) else moment
-        return Unusual(moment, "date-time", "was sent as a number; read as Unix seconds")
+        return Unusual(moment, "date-time", "was sent as a number; read as a Unix time")
     if value.__class__ is not str:
         raise mismatch("must be a date-time text")
     with suppress(ValueError, OverflowError):
-        if value.isdigit() and _UNIX.fullmatch(value):
-            return datetime.fromtimestamp(int(value) / (1000 if len(value) > 11 else 1), UTC)
+        if value.isascii() and value.isdigit() and len(value) in _UNIX:
+            return _EPOCH + timedelta(microseconds=int(value) * 10**6 // 10 ** _UNIX[len(value)])
         time = datetime.fromisoformat(value)
         if time.tzinfo is None:
             return Unusual(time.replace(tzinfo=UTC), "date-time", "has no zone; UTC is assumed")

@@ -20,7 +20,7 @@ from typing import Any
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import FileBusy, UnusableFile, advise, visible
 from workbench.base.system.files import file_system, make_folder, warn_if_shared
-from workbench.base.system.forks import INHERITING
+from workbench.base.system.forks import INHERITING, WRITERS
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.locks import FileLock
 from workbench.base.system.seconds import monotonic
@@ -112,6 +112,8 @@ class Database:
             _check_header(self.path, application, version)
             _check_stored(self.path, schema)  # checked before anything is written to the file or its log
         self._connect()
+        with INHERITING:
+            WRITERS.add(self)
         self._pid = os.getpid()
         try:
             self._open(application, schema, version, file_system)

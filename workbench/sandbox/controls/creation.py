@@ -92,7 +92,7 @@ class CreationControls(ControlGroup):
         status: Annotated[str, EventApplicationStatus] = "approved",
         company_id: str | None = None,
     ) -> ApplicationState:
-        """Create a user of the tenant whose application has a chosen status, and send the event.
+        """Create a user with a chosen application status in the tenant, and send the event.
 
         Args:
             first_name: First name.
@@ -130,7 +130,7 @@ class CreationControls(ControlGroup):
             owner = people.new_owner(context.new_id("owner"), tenant, key, status, **person)
             owners_created.append(context.store.save("owner", owner))
         company = context.store.save("company", people.new_company(key, tenant, name, owners_created))
-        return CompanyState(id=key, status=company["status"], owners=tuple(company["owners"]))
+        return from_json(CompanyState, company)
 
     @control(changes=True)
     def _create_payment_route(
@@ -197,7 +197,7 @@ class CreationControls(ControlGroup):
         """
         user = self._record("user", user_id)
         card = cards.issue(self._engine.context("create_card", user), user, limit)
-        return CardState(id=card["id"], status=card["status"])
+        return from_json(CardState, card)
 
     def _context(self, name: str) -> RequestContext:
         """Return the context of a control that creates a record of the tenant."""

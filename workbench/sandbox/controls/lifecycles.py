@@ -18,6 +18,7 @@ from workbench.sandbox.control_records import (
     Redemption,
     WalletAddress,
     WalletSignature,
+    from_json,
 )
 from workbench.sandbox.controls.creation import application_state
 from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
@@ -115,7 +116,7 @@ class LifecycleControls(ControlGroup):
     def _change_card(self, card_id: str, action: str) -> CardState:
         card = self._record("card", card_id)
         card = cards.set_card(self._engine.context(f"{action}_card", card), card, action)
-        return CardState(id=card["id"], status=card["status"])
+        return from_json(CardState, card)
 
     @control(changes=True)
     def settle(self, transaction_id: str, amount: Annotated[int | None, CENTS] = None) -> SimulatedTransaction:
@@ -204,7 +205,7 @@ class LifecycleControls(ControlGroup):
             raise usage_error(f"the user has {left:,} minted points")
         row = rewards.redeem(self._engine.context("redeem", user), user, points, status)
         left = rewards.points_of(self._engine.environment, user)
-        return Redemption(id=row["id"], points=points, status=status, left=left)
+        return from_json(Redemption, {**row, "left": left})
 
     # withdrawals
 
@@ -228,7 +229,7 @@ class LifecycleControls(ControlGroup):
         """Return the address of an admin's teaching wallet.
 
         Args:
-            admin: Address of an admin of one of the sandbox's EVM contracts.
+            admin: Admin address of one of the sandbox's EVM contracts.
         """
         return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
 
@@ -237,7 +238,7 @@ class LifecycleControls(ControlGroup):
         """Sign EIP-712 typed data with an admin's teaching wallet.
 
         Args:
-            admin: Address of an admin of one of the sandbox's EVM contracts.
+            admin: Admin address of one of the sandbox's EVM contracts.
             typed_data: EIP-712 typed data.
         """
         return chain.sign_as(self._engine.environment, admin, typed_data)

@@ -12,6 +12,7 @@ from workbench.sandbox.control_records import (
     RequestEntry,
     SandboxEvent,
     StoredRecord,
+    from_json,
 )
 from workbench.sandbox.controls.declaration import ControlGroup, control
 from workbench.sandbox.delivery import listed
@@ -20,7 +21,6 @@ from workbench.sandbox.people import links
 from workbench.sandbox.store import Record
 from workbench.service.interface.events import EVENT_KINDS
 
-_MONEY = ("limit", "available", "held", "posted", "refunded")
 RECORD_KINDS = (
     "card",
     "transaction",
@@ -95,8 +95,7 @@ class ReadingControls(ControlGroup):
         Args:
             card_id: Id of the card.
         """
-        card = self._record("card", card_id)
-        return CardBalance(**{name: card[name] for name in _MONEY})
+        return from_json(CardBalance, self._record("card", card_id))
 
     @control(changes=False)
     def state(self, record_id: str, all_tenants: bool = False) -> StoredRecord:
@@ -130,19 +129,10 @@ class ReadingControls(ControlGroup):
         return StoredRecord({"kind": kind, **record, **pages})
 
     @control(changes=False)
-    def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str) -> list[Any]:
-        """Return one list of values for each requested member of the tenant's records of a kind, oldest record first.
-
-        Args:
-            kind: Kind of the records, as for `records`.
-            names: Names of members, separated by spaces.
-        """
-        return self._members(kind, names, self._engine.store.all(kind))
-
-    @control(changes=False)
     def _changed(self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "") -> list[Any]:
-        """Return a mark, whether the result has all records or only changed records, and one list of values for each
-        member.
+        """Return the changed records of a kind: a mark, whether all records follow, and one list of values per member.
+
+        The records are the tenant's, oldest first.
 
         Args:
             kind: Kind of the records, as for `records`.

@@ -1,14 +1,13 @@
 """Controls of outgoing webhooks and of fault rules."""
 
-from datetime import datetime
 from typing import Annotated
 
 from workbench.base.arguments import Between
 from workbench.base.errors import unknown_name
-from workbench.base.schema.walk import build, members, snake
+from workbench.base.schema.walk import members, snake
 from workbench.base.system.http_post import ForbiddenUrl
-from workbench.sandbox.context import moment_of, not_found, wrong_argument
-from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
+from workbench.sandbox.context import not_found, wrong_argument
+from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult, from_json
 from workbench.sandbox.controls.declaration import ControlGroup, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_DELIVERIES, FaultKind, FaultTarget
@@ -242,7 +241,5 @@ def _endpoint(row: Record) -> Endpoint:
 
 
 def _delivery(row: Record) -> Delivery:
-    due = moment_of(row["due"]) if row["state"] == "waiting" else None
-    attempts = [{**attempt, "at": datetime.fromisoformat(attempt["at"])} for attempt in row["attempts"]]
-    delivery: Delivery = build(Delivery, {**row, "due": due, "attempts": attempts})
-    return delivery
+    due = row["due"] if row["state"] == "waiting" else None
+    return from_json(Delivery, {**row, "due": due})
