@@ -44,9 +44,10 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
             `history.changes` (from one month to the next), or anything that `wb.history` takes.
         top: Maximum number of groups to draw; a note gives the sum of the others.
     """
-    if isinstance(spend, pd.DataFrame) and "stage" in spend:
+    columns = {*spend} if isinstance(spend, pd.DataFrame) else ()
+    if "stage" in columns:
         return _funnel(table(spend, "stage", "transactions", "amount_cents"))
-    if isinstance(spend, pd.DataFrame) and "change_cents" in spend:
+    if "change_cents" in columns:
         return _changes(table(spend, *_CHANGES), top)
     data = report(spend, "spend", "transactions", "net_cents")
     unit, period = _currency(data), period_of(data)
