@@ -65,7 +65,7 @@ def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     """Return a picture of net spend by period: columns, or one line per group."""
     steps, by = report_steps(data), group_of(data, *_AMOUNTS, period)
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
-    rows = data.assign(step=steps.places, net=net)
+    rows = data.assign(step=steps.positions, net=net)
     form = Form(kind="lines" if by else "columns", x="step", y=("net",), by=by, empty="nothing was posted")
     subject = f"Net spend by {period}{f' and {_NAMES.get(by, by)}' if by else ''}{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit=unit, steps=steps, places=minor_digits(unit), form=form)
@@ -124,7 +124,7 @@ def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     if len(data) and (not period or data[period].duplicated().any()):
         raise UsageError("the chart draws one line over time: pass approvals with freq and without by")
     steps = report_steps(data)
-    rows = data.assign(step=steps.places, approved=data["rate"] * 100)[data["authorizations"] > 0]
+    rows = data.assign(step=steps.positions, approved=data["rate"] * 100)[data["authorizations"] > 0]
     note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {percent(approved, authorizations)}."
     unit = "approved, per cent of authorizations"
     subject = f"Approval rate by {period or 'day'}{steps.during(data)}"
