@@ -183,7 +183,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
         context.assumed.append("dispute_both")
         if context.settings["dispute_both"] != "accepted":
             raise context.bad_request("status and textEvidence cannot be given together", "dispute_both")
-    refuse_empty(context, request.status, request.text_evidence)
+    refuse_empty(context, request.status is None and request.text_evidence is None)
     if request.text_evidence is not None:
         step = _step(context, "dispute", dispute, "add_evidence")
         # The document does not say that evidence is appended. assumed: evidence_appended

@@ -31,6 +31,7 @@ _BY_MESSAGE: Mapping[str, Failure] = {
 
 
 START = datetime(2026, 1, 15, 15, 0, tzinfo=UTC)
+DAY = 24 * 60 * 60 * 1000  # in milliseconds
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -273,9 +274,9 @@ class RequestContext:
         return self.error("{problems}", assumed, problems=problems)
 
 
-def refuse_empty(context: RequestContext, *given: object) -> None:
+def refuse_empty(context: RequestContext, is_empty: bool) -> None:
     """Raise an error for an update without members, if the service refuses such updates. assumed: empty_patch"""
-    if all(value is None for value in given):
+    if is_empty:
         context.assumed.append("empty_patch")
         if context.settings["empty_patch"] != "accepted":
             raise context.bad_request("nothing to change", "empty_patch")

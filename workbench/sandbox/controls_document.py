@@ -13,8 +13,6 @@ from workbench.sandbox.store import Record
 from workbench.service.interface.openapi import ERROR_SCHEMA
 from workbench.service.interface.table import ERRORS, KEY_HEADER, VERSION
 
-Schema = Record
-
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", Mapping: "object", NoneType: "null"}
 
 
@@ -26,9 +24,13 @@ _TENANT = {
 }
 
 
-def controls_document(url: str) -> Schema:
+def controls_document(url: str) -> Record:
     """Return the OpenAPI 3.1 document of the controls served at a URL, as plain data."""
     bodies = {_body_name(row): _body(row) for row in CONTROLS.values()}
+    paths: Record = {f"/{name}": {"post": _operation(row)} for name, row in CONTROLS.items()}
+    # only other machines need a key for the guide
+    paths["/guide"]["get"] = _read("get_guide", CONTROLS["guide"].summary, [{"ApiKey": []}, {}], 401, 403)
+    paths["/health"] = {"get": _read("get_health", "Return 200 while the server is ready.", [], 503)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -39,7 +41,7 @@ def controls_document(url: str) -> Schema:
         "servers": [{"url": url}],
         "tags": [{"name": "controls"}],
         "security": [{"ApiKey": []}],
-        "paths": _paths(),
+        "paths": paths,
         "components": {
             "securitySchemes": {"ApiKey": {"type": "apiKey", "in": "header", "name": KEY_HEADER}},
             "schemas": {"Error": ERROR_SCHEMA, **bodies},
@@ -47,15 +49,7 @@ def controls_document(url: str) -> Schema:
     }
 
 
-def _paths() -> Schema:
-    paths: Schema = {f"/{name}": {"post": _operation(row)} for name, row in CONTROLS.items()}
-    guide = CONTROLS["guide"]
-    paths["/guide"]["get"] = _reading("get_guide", guide.summary, (401, 403), needs_key=True)
-    paths["/health"] = {"get": _reading("get_health", "Return 200 while the server is ready.", (503,))}
-    return paths
-
-
-def _operation(row: Control) -> Schema:
+def _operation(row: Control) -> Record:
     body, name = {"$ref": f"#/components/schemas/{_body_name(row)}"}, python_name(row.name)
     return {
         "operationId": row.name,
@@ -65,29 +59,24 @@ def _operation(row: Control) -> Schema:
         "parameters": [_TENANT],
         "x-python": f"sandbox.{name if '.' in name else row.method.__name__}",
         "requestBody": {"required": bool(_required(row)), "content": {"application/json": {"schema": body}}},
-        "responses": _responses((400, 401, 403, 404, 415)),
+        "responses": _responses(400, 401, 403, 404, 415),
     }
 
 
-def _reading(name: str, summary: str, failures: tuple[int, ...], *, needs_key: bool = False) -> Schema:
-    """Return the description of a read without arguments.
-
-    Args:
-        needs_key: Whether to list an optional API key. Only requests from other machines need it.
-    """
-    keys: list[Schema] = [{"ApiKey": []}, {}] if needs_key else []
-    responses = _responses(failures)
-    return {"operationId": name, "tags": ["controls"], "summary": summary, "security": keys, "responses": responses}
+def _read(name: str, summary: str, security: list[Record], *failures: int) -> Record:
+    """Return the description of a read without arguments."""
+    responses = _responses(*failures)
+    return {"operationId": name, "tags": ["controls"], "summary": summary, "security": security, "responses": responses}
 
 
-def _responses(failures: tuple[int, ...]) -> Schema:
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    refusals = {str(status): {"description": ERRORS[status], "content": content} for status in (*failures, 405)}
-    refusals["405"]["headers"] = {"Allow": {"description": "Allowed methods", "schema": {"type": "string"}}}
-    return {
-        "200": {"description": "Result of the control", "content": {"application/json": {"schema": {}}}},
-        **refusals,
+def _responses(*failures: int) -> Record:
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    responses: Record = {
+        "200": {"description": "Result of the control", "content": {"application/json": {"schema": {}}}}
     }
+    responses |= {str(status): {"description": ERRORS[status], "content": error} for status in (*failures, 405)}
+    responses["405"]["headers"] = {"Allow": {"description": "Allowed methods", "schema": {"type": "string"}}}
+    return responses
 
 
 def _body_name(row: Control) -> str:
@@ -98,17 +87,17 @@ def _required(row: Control) -> list[str]:
     return [name for name in row.hints if row.signature.parameters[name].default is inspect.Parameter.empty]
 
 
-def _body(row: Control) -> Schema:
-    schema: Schema = {"type": "object", "additionalProperties": False}
+def _body(row: Control) -> Record:
+    schema: Record = {"type": "object", "additionalProperties": False}
     schema["properties"] = {name: argument_schema(row, name) for name in row.hints}
     return schema | ({"required": _required(row)} if _required(row) else {})
 
 
-def argument_schema(row: Control, name: str) -> Schema:
+def argument_schema(row: Control, name: str) -> Record:
     declared, limit = limits_of(row.hints[name])
     kinds = kinds_of(declared)
     types = [_TYPES[get_origin(kind) or kind] for kind in kinds]
-    schema: Schema = {"type": types if len(types) > 1 else types[0]}
+    schema: Record = {"type": types if len(types) > 1 else types[0]}
     if isinstance(limit, Between):
         schema |= {"minimum": limit.low, "maximum": limit.high} | ({"x-unit": limit.unit} if limit.unit else {})
     elif limit is not None:

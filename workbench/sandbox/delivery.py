@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import threading
 from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from typing import Any
 
 from workbench.base.schema import strict_json
@@ -195,12 +196,8 @@ class WebhookDispatcher:
         if fresh is not None:
             candidates.append(fresh)
         if not candidates:  # no later delivery came before the clock moved, so a held delivery is sent now
-            held = next(self._store.all(f"held/{row['id']}"), None)
-            candidates = [
-                delivery
-                for delivery in [held and self._delivery(row["id"], held)]
-                if delivery and delivery["due"] < now
-            ]
+            held = (self._delivery(row["id"], number) for number in islice(self._store.all(f"held/{row['id']}"), 1))
+            candidates = [delivery for delivery in held if delivery["due"] < now]
         if not candidates:
             return None
         delivery = min(candidates, key=lambda delivery: (delivery["due"], delivery["sequence"]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import Problem, UnusableFile, UsageError, not_allowed
 from workbench.base.system.http_post import THIS_MACHINE
-from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
+from workbench.base.system.messages import LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, SandboxClock, milliseconds
 from workbench.sandbox.controls import Controls
@@ -42,7 +42,6 @@ _DEFAULTS: Members = {
     "behavior": "documented",
     "random_keys": False,
 }
-_CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionResetError}
 
 
 class DirectTransport:
@@ -58,7 +57,7 @@ class DirectTransport:
         self._handler = handler
 
     def respond(self, method: str, target: str, headers: Texts, body: bytes) -> "Response | SandboxTransport":
-        """Return the response, or a transport that simulates it if a fault delays it or breaks the connection."""
+        """Return the response. If a fault delays it or breaks the connection, return a transport that does the same."""
         path, _, query = target.partition("?")
         answer = self._handler(Request(method, path, query, headers, body))
         if answer.manner == "whole" and not answer.seconds:
@@ -128,16 +127,16 @@ class Sandbox(Controls):
         if problems_found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(problems_found, of="Sandbox")
         name, settings = read_behavior(behavior)
-        times = clock_settings(clock)
+        start, speed = clock_settings(clock)
         store = open_store(path)
         try:
             with store:
                 given: Record = {"seed": seed, "environment": environment, "behavior": name}
                 given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
-                new = _make(store, times["start"], world, **given)
+                new = _make(store, start, world, **given)
                 if new or clock is not None:
                     timer = SandboxClock(store, lambda by: None)
-                    timer.set(times["start"] if new else max(timer.ms, times["start"]), times["speed"])
+                    timer.set(start if new else max(timer.ms, start), speed)
         except UnusableFile:
             store.close()
             raise
@@ -160,17 +159,6 @@ class Sandbox(Controls):
     def full_key(self) -> str:
         """The API key with all permissions."""
         return self._engine.full_key
-
-    def _handle(self, request: Request) -> Response:
-        """Return the response to a request. A rejected request changes nothing.
-
-        Raises:
-            ConnectionError: A fault rule prevents a response.
-        """
-        answer = self._engine.answer(request)
-        if answer.manner in BROKEN:
-            raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"fault rule applied: {answer.manner}")
-        return answer
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[EventDelivery], int]:
         """Return the next deliveries, each with its sequence number, and the number of the last event read.
@@ -240,8 +228,8 @@ class Sandbox(Controls):
             hosts: Accepted host names. If only this machine can connect, its own names are accepted too.
             certfile: Certificate for TLS, a PEM file.
             keyfile: Private key of the certificate, if `certfile` does not contain it.
-            forwarded: Whether all requests come through a proxy, so that its headers X-Forwarded-Prefix and
-                X-Forwarded-Proto determine the URLs in the guide and the documents.
+            forwarded: Whether all requests come through a proxy. Its headers X-Forwarded-Prefix and X-Forwarded-Proto
+                then determine the URLs in the guide and the documents.
 
         Raises:
             PortTaken: The port is in use.
@@ -358,7 +346,7 @@ def problems(given: Members) -> list[Problem]:
     return problems_found
 
 
-def clock_settings(clock: datetime | str | None) -> Record:
+def clock_settings(clock: datetime | str | None) -> tuple[int, float | None]:
     """Return the start time and the speed of a new sandbox's clock. A fixed clock has the speed None.
 
     Args:
@@ -371,15 +359,15 @@ def clock_settings(clock: datetime | str | None) -> Record:
     text = "fixed" if clock is None else clock
     if isinstance(text, str):
         if text == "fixed":
-            return {"start": milliseconds(START), "speed": None}
+            return milliseconds(START), None
         if speed := re.fullmatch(r"[x×](\d{1,5}(?:\.\d{1,3})?)", text):
-            return {"start": wall, "speed": float(speed[1])}
+            return wall, float(speed[1])
         if text == "now":
-            return {"start": wall, "speed": 1.0}
+            return wall, 1.0
     try:
         moment = datetime.fromisoformat(text) if isinstance(text, str) else text
         if moment.utcoffset() is not None:
-            return {"start": milliseconds(moment), "speed": 1.0}
+            return milliseconds(moment), 1.0
     except (ValueError, AttributeError):
         pass
     raise UsageError(

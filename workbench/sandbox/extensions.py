@@ -10,14 +10,13 @@ from typing import Any
 
 from workbench.base.schema.fields import LIVE, Answer, Reason, about, record
 from workbench.base.schema.rules import Full
-from workbench.sandbox.context import RequestContext
+from workbench.sandbox.context import DAY, RequestContext
 from workbench.sandbox.store import Members, Texts
 from workbench.service.interface import effects, table
 from workbench.service.interface.formats import CENTS, ID
 from workbench.service.interface.table import Operation
 from workbench.service.interface.transactions import SimulatedTransaction
 
-_DAY = 24 * 60 * 60 * 1000  # in milliseconds
 _MINUTE = 60 * 1000
 LATER = "addedLater"
 """Name and value of a member added by a simulated later release."""
@@ -208,7 +207,7 @@ def answer_once(
     method, path, sent = request
     digest, known = hashlib.sha256(f"{method} {path}\n".encode() + sent).hexdigest(), f"{context.tenant['id']}:{key}"
     kept = context.store.get("idempotency", known)
-    if kept is not None and kept["at"] > context.clock.ms - _DAY:
+    if kept is not None and kept["at"] > context.clock.ms - DAY:
         if kept["digest"] != digest:
             raise context.error(table.KEY_REUSED)
         context.headers["idempotency-cached"] = "true"

@@ -61,7 +61,7 @@ def update_user(context: RequestContext, request: UpdateUser) -> User:
     del changes["user_id"]
     contracts.check_changes(context, user, changes)
     _claim(context, user, request.external_id)
-    refuse_empty(context, changes or None)
+    refuse_empty(context, not changes)
     if changes:
         if "address" in changes:
             changes["address"] = _address(context, user, changes["address"])
@@ -106,8 +106,9 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
         raise context.bad_request("nationalId must be 9 digits, since the country of issue is US", "validation_errors")
     if "address" in changes:
         kept["address"] = _address(context, owner, changes["address"])
-    refuse_empty(context, *([None] if len(changes) == 2 else [changes]))
-    if len(changes) > 2:  # the request has members besides the two ids
+    is_empty = len(changes) == 2  # the request has only the two ids
+    refuse_empty(context, is_empty)
+    if not is_empty:
         owner = context.store.save("owner", owner, **kept)
         submit(context, "owner", owner["id"], "reapply", owner["last_name"])
     return shown_company(context, context.store.get("company", company["id"]))

@@ -11,12 +11,11 @@ from pathlib import Path
 from workbench.base.system import toml
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
-from workbench.sandbox.context import Seeds, moment_of
+from workbench.sandbox.context import DAY, Seeds, moment_of
 from workbench.sandbox.contracts import add_contract
 from workbench.sandbox.draws import Dice, Lists, Options, draw, quantile
 from workbench.sandbox.people import new_user
 from workbench.sandbox.programs import STAYED, external_id_of
-from workbench.sandbox.rewards import DAY
 from workbench.sandbox.store import Members, Record, Store
 from workbench.sandbox.tenants import OPEN_DISPUTES, add_disputed
 from workbench.service.chains.addresses import Family, family_of

@@ -12,14 +12,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from workbench.sandbox.context import Environment, RequestContext, Seeds
+from workbench.sandbox.context import DAY, Environment, RequestContext, Seeds
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.store import Members, Record, Store
 from workbench.service.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
-DAY = 24 * 60 * 60 * 1000  # in milliseconds
 _HIDDEN = frozenset({"PENDING", "FAILED"})
 
 

@@ -44,6 +44,7 @@ from workbench.sandbox.controls_document import controls_document
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.page import page
+from workbench.sandbox.service import is_json
 from workbench.sandbox.store import Members, Record, Texts
 from workbench.service.interface import table
 from workbench.service.interface.openapi import document
@@ -76,11 +77,6 @@ def is_foreign(request: Request, url: str) -> bool:
     """Return whether a web page of another origin sent the request."""
     origin = request.headers.get("origin")
     return origin is not None and origin != f"{url.partition(':')[0]}://{request.headers.get('host')}"
-
-
-def is_json(request: Request) -> bool:
-    """Return whether a request declares its body as JSON, which a web page of another origin cannot do."""
-    return (request.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 
 
 def refused(status: int, message: str, error: str | None = None, headers: Texts = MappingProxyType({})) -> Response:

@@ -294,13 +294,17 @@ class Service:
     def _body(self, context: RequestContext, request: Request) -> Any:
         if len(request.body) > MAX_BODY:
             raise context.bad_request("the body is too large", "body_size")
-        kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-        if kind != "application/json" and context.settings["content_type"] != "accepted":
+        if not is_json(request) and context.settings["content_type"] != "accepted":
             raise context.bad_request("the content type must be application/json", "content_type")
         try:
             return strict_json.loads(request.body)
         except strict_json.NotJson as error:
             raise context.bad_request(f"the body cannot be read: {error}", "validation_errors") from None
+
+
+def is_json(request: Request) -> bool:
+    """Return whether a request declares its body as JSON, which a web page of another origin cannot do."""
+    return (request.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 
 
 def error_body(error: ApiError, changes: Members | None = None) -> bytes:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
-from workbench.sandbox.context import Seeds
+from workbench.sandbox.context import DAY, Seeds
 from workbench.sandbox.contracts import add_contract, example_bank, new_account, new_route
 from workbench.sandbox.people import new_company, new_owner, new_user
-from workbench.sandbox.rewards import BEYOND_PAGING, DAY
+from workbench.sandbox.rewards import BEYOND_PAGING
 from workbench.sandbox.store import Members, Record, Store
 from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus, EventApplicationStatus, Role

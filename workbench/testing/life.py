@@ -131,7 +131,7 @@ class Life:
         return Journal(clock=self.clock)
 
     def connect_async(self, **options: object) -> AsyncSession:
-        """Return an asynchronous session for the application. The arguments are those of a client."""
+        """Return an asynchronous session for the application. It takes the arguments of a client."""
         return self._connect(ConnectedAsync, options)
 
     def connect(self, **options: object) -> Session:

@@ -44,11 +44,11 @@ class Connections:
     def get(self, *owner: object) -> Any:
         """Return the transport of this process and owner."""
         whose = (os.getpid(), *owner)
-        held = self._held
-        if held[0] != whose:
+        current = self._held
+        if current[0] != whose:
             with INHERITING:
-                held = self._held = self._held if self._held[0] == whose else (whose, self._make())
-        return held[1]
+                current = self._held = self._held if self._held[0] == whose else (whose, self._make())
+        return current[1]
 
     def take(self, *owner: object) -> Any:
         """Remove and return the owner's transport, if there is one, so that the caller can close it."""

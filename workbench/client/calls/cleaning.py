@@ -114,22 +114,20 @@ def _forms(value: object) -> Iterator[str]:
     """Yield a value as text, and a date also in other national formats."""
     text = str(value)
     yield text
-    digits = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text)
-    if digits is not None:
-        year, month, day = digits.groups()
-        yield from (f"{day}.{month}.{year}", f"{month}/{day}/{year}", f"{year}{month}{day}")
-        yield from (f"{int(month)}/{int(day)}/{year}", f"{int(day)}.{int(month)}.{year}")
-        if month in _MONTHS:
-            name = _MONTHS[month]
-            yield from (
-                f"{name} {day}, {year}",
-                f"{name} {int(day)}, {year}",
-                f"{int(day)} {name} {year}",
-                f"{day} {name} {year}",
-            )
-            yield from (f"{name[:3]} {int(day)}, {year}", f"{int(day)} {name[:3]} {year}")
+    date = re.fullmatch(r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)", text)
+    if date is None:
+        return
+    parts: dict[str, str] = date.groupdict()
+    name = _MONTHS.get(parts["month"], parts["month"])
+    numbers = {"m": int(parts["month"]), "d": int(parts["day"]), "name": name, "short": name[:3]}
+    yield from (form.format(**parts, **numbers) for form in _DATES)
 
 
+_DATES = (
+    "{day}.{month}.{year}", "{month}/{day}/{year}", "{year}{month}{day}", "{m}/{d}/{year}", "{d}.{m}.{year}",
+    "{name} {day}, {year}", "{name} {d}, {year}", "{d} {name} {year}", "{day} {name} {year}", "{short} {d}, {year}",
+    "{d} {short} {year}",
+)  # fmt: skip
 _NAMES = "January February March April May June July August September October November December"
 _MONTHS = {f"{number:02}": name for number, name in enumerate(re.findall(r"\w+", _NAMES), 1)}
 _SEPARATOR = r"(?:[\W_]|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#?\w{1,6};){0,6}?"

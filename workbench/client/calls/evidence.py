@@ -187,19 +187,22 @@ class Evidences:
         return trace.of_call(entry.request, self)
 
     def _shown_by(self, operation: str, trace: Trace) -> list[tuple[Key, Any]]:
-        """Return events that calls of an operation may have caused, with keys, except events of one identified call."""
+        """Return the events that calls of an operation may have caused, each with its key.
+
+        Events of a record are omitted if the journal shows which call created the record.
+        """
         if operation not in self._shown:
-            shown = self._shown[operation] = []
+            keyed = self._shown[operation] = []
             for event in self._events:
                 key = trace.of_event(event.body) if event.kind == trace.kind else None
                 created = self._created.get(event.body.id) if trace.record else None
                 if key is None or (created is not None and created.id in self._alone):
                     continue
-                shown.append(((self._hashed(key),) if trace.identity is not None else key, event))
+                keyed.append(((self._hashed(key),) if trace.identity is not None else key, event))
         return self._shown[operation]
 
     def _calls_of(self, operation: str, trace: Trace) -> list[_Call]:
-        """Return the calls that may have caused events, except calls whose answer names the record."""
+        """Return the calls that may have caused events. A call whose answer names the created record is omitted."""
         if operation not in self._calls:
             calls = self._calls[operation] = []
             for entry in self._entries:

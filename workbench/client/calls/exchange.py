@@ -46,14 +46,17 @@ _IN_SPANS = {
 
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     """Add an OpenTelemetry span for one attempt of a call, ending now."""
-    known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
+    attributes = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
     server = urlsplit(f"//{call['host']}")  # a host without a port uses HTTPS
-    known |= {"server.address": server.hostname, "server.port": server.port or 443}
+    attributes |= {"server.address": server.hostname, "server.port": server.port or 443}
     if failed:
-        known["error.type"] = str(call["status"] or "no_answer")
+        attributes["error.type"] = str(call["status"] or "no_answer")
     now = time.time_ns()
     span = traces.get_tracer("workbench").start_span(
-        call["operation"], kind=traces.SpanKind.CLIENT, attributes=known, start_time=now - int(call["seconds"] * 1e9)
+        call["operation"],
+        kind=traces.SpanKind.CLIENT,
+        attributes=attributes,
+        start_time=now - int(call["seconds"] * 1e9),
     )
     if failed:
         span.set_status(traces.StatusCode.ERROR)
@@ -248,16 +251,16 @@ class Exchange:
             InvalidRequest: The caller's key belongs to another call.
         """
         context, recorder = self.context, self.context.recorder
-        given = [key for client, key in IDEMPOTENCY.get() if client is context]
+        keys = [key for client, key in IDEMPOTENCY.get() if client is context]
         first = None
         if recorder is not None and self.resend_of is not None:
             first = recorder.idempotency_key(self.resend_of)
-        if given and first is None:
+        if keys and first is None:
             if recorder is not None:
-                recorder.check_key(given[-1], self.operation.name, self.seen.shown, digest)
-            return given[-1]
-        if given and first != given[-1]:
-            message = f"a resend keeps the key of its first attempt, {first or self.resend_of!r}, not {given[-1]!r}"
+                recorder.check_key(keys[-1], self.operation.name, self.seen.shown, digest)
+            return keys[-1]
+        if keys and first != keys[-1]:
+            message = f"a resend keeps the key of its first attempt, {first or self.resend_of!r}, not {keys[-1]!r}"
             raise errors.InvalidRequest(message, of="idempotency")
         return first or (None if context.idempotency_header is None else self.resend_of or attempt)
 
@@ -422,15 +425,15 @@ class Exchange:
     def redirected(self, response: HttpResponse) -> NoReturn:
         """Raise an error for a redirect, which is never followed because the key would be sent along."""
         where = messages.host_of(response.headers.get("location", ""))
-        known = (
+        text = (
             f"{self.context.host} answered with {response.status} and points to {where}; redirects are never followed, "
             "because the key would be sent along"
         )
         advice = "Correct the base URL of the profile."
         if self.operation.effect:
             self.end(Outcome.UNKNOWN, status=response.status, error="redirected")
-            raise errors.RedirectedEffect(f"{unknown_text(self.named, known)}\n{advice}", attempt=self.named)
-        raise errors.UnexpectedRedirect(f"{self.described}: {known}. {advice}")
+            raise errors.RedirectedEffect(f"{unknown_text(self.named, text)}\n{advice}", attempt=self.named)
+        raise errors.UnexpectedRedirect(f"{self.described}: {text}. {advice}")
 
     def refused(self, response: HttpResponse) -> NoReturn:
         """Raise the error for a refusal, with the service's message."""

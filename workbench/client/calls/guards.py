@@ -175,14 +175,13 @@ class ClientContext:
 
     def check_duplicate(self, what: str, earlier: Any) -> None:
         """Refuse a write that repeats a write of the last 24 hours in production; elsewhere only warn."""
-        said = (
-            f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome "
-            f"{earlier.outcome.shown} "
-            f"(journal {earlier.id})"
+        text = (
+            f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, "
+            f"outcome {earlier.outcome.shown} (journal {earlier.id})"
         )
         if self.production:
-            raise DuplicateSuspected(f"{said}. Nothing was sent; {Remedy('again')}.", earlier=earlier.id)
-        advise(f"{said}; it is sent again")
+            raise DuplicateSuspected(f"{text}. Nothing was sent; {Remedy('again')}.", earlier=earlier.id)
+        advise(f"{text}; it is sent again")
 
     @property
     def clock_skew(self) -> float | None:

@@ -161,7 +161,7 @@ class Recorder:
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
     def hashed(self, key: Key) -> str:
-        """Return the keyed hash of the values that identify the events of a call."""
+        """Return the keyed hash of the values that identify a call's events."""
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, _json(key).encode(), hashlib.sha256).hexdigest()
 
@@ -222,16 +222,16 @@ class Recorder:
             CannotRecord: The outcome cannot be recorded. The entry then counts as unknown.
         """
         ending = (outcome.value, self.clock.now(), status, error)
-        kept = _masked(answer)
+        masked_answer = _masked(answer)
         with self._opening:
             if (row := self._unwritten.get(attempt)) is not None:
                 if row[_ENDING] == Outcome.SENDING:
-                    row[_ENDING:_REQUEST], row[_REQUEST + 1] = ending, kept
+                    row[_ENDING:_REQUEST], row[_REQUEST + 1] = ending, masked_answer
                 return
         self._write(
             "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = "
             "'sending'",
-            (*map(_column, (*ending, kept)), attempt),
+            (*map(_column, (*ending, masked_answer)), attempt),
         )
 
     def earlier(self, digest: str) -> JournalEntry | None:
@@ -274,8 +274,8 @@ class Recorder:
 
     def resolve(self, attempt: str, outcome: Outcome, note: str, by: str) -> None:
         """Record how a call with an unknown outcome ended, and who resolved it."""
-        said = {"end": outcome.value, "note": note, "by": by, "at": _stored(self.clock.now())}
-        self._write("UPDATE calls SET ending = 'unknown', said = ? WHERE id = ?", (_json(said), attempt))
+        chosen = {"end": outcome.value, "note": note, "by": by, "at": _stored(self.clock.now())}
+        self._write("UPDATE calls SET ending = 'unknown', said = ? WHERE id = ?", (_json(chosen), attempt))
 
     def note(self, kind: str, text: str) -> None:
         """Record a note about the client."""
@@ -350,26 +350,29 @@ def _stored(moment: datetime) -> str:
 
 
 def _entry(row: tuple[Any, ...]) -> JournalEntry:
-    kept: dict[str, Any] = dict(zip([*_NAMES, "idempotency_key"], row, strict=True))
-    said: Mapping[str, Any] | None = strict_json.stored(kept.pop("said") or "null")
-    outcome, ended, answer = Outcome(kept.pop("ending")), kept.pop("ended"), kept.pop("answer")
+    fields: dict[str, Any] = dict(zip([*_NAMES, "idempotency_key"], row, strict=True))
+    resolution: Mapping[str, Any] | None = strict_json.stored(fields.pop("said") or "null")
+    outcome, ended, answer = Outcome(fields.pop("ending")), fields.pop("ended"), fields.pop("answer")
+    fields["request"] = strict_json.stored(fields["request"])
+    fields["started"] = datetime.fromisoformat(fields["started"])
     return JournalEntry(
-        **kept | {"request": strict_json.stored(kept["request"]), "started": datetime.fromisoformat(kept["started"])},
+        **fields,
         outcome=outcome,
         ended=None if ended is None else datetime.fromisoformat(ended),
         answer=None if answer is None else strict_json.stored(answer),
         resolution=None
-        if said is None
+        if resolution is None
         else Resolution(
-            outcome=Outcome(said["end"]), note=said["note"], by=said["by"], at=datetime.fromisoformat(said["at"])
+            outcome=Outcome(resolution["end"]),
+            note=resolution["note"],
+            by=resolution["by"],
+            at=datetime.fromisoformat(resolution["at"]),
         ),
     )
 
 
 OutcomeName = Literal["done", "refused", "not_sent", "not sent", "unknown", "sending"]
 Entries = list[JournalEntry]
-Events = list[Any]
-Rows = list[dict[str, Any]]
 
 
 @hide_arguments_of_methods
@@ -548,10 +551,10 @@ class Journal:
 
     def __repr__(self) -> str:
         try:
-            held = f"{len(self)} calls, {len(self.unknown())} unknown"
+            state = f"{len(self)} calls, {len(self.unknown())} unknown"
         except CannotRecord:  # a repr must not raise an error
-            held = "cannot be read"
-        return f"<journal in {self._place}: {held}>"
+            state = "cannot be read"
+        return f"<journal in {self._place}: {state}>"
 
 
 def what(operation: Operation[..., Any], request: object) -> str:

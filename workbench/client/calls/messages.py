@@ -20,7 +20,7 @@ WRITTEN = 2  # phase from which the service may have carried out the request
 class HttpRequest:
     """A request to send. The transport records its progress in `phase`."""
 
-    operation: Any  # typed as Any, because a type checker would take an `Operation` for a method here
+    operation: Any  # an `Operation`, which a type checker would take for a method here
     target: str  # path and query, which follow the base URL
     headers: list[tuple[bytes, bytes]]  # all headers except the API key
     body: bytes | None
@@ -28,10 +28,9 @@ class HttpRequest:
     phase: int = -1  # 0: passed to the driver, 1: writing the head, 2: head written
     traced: bool = False  # whether the driver reports the phase
     status: int | None = None
-    key_version: int = 0  # version of the API key that was added to the request
-    clean: Callable[[Any], Any] = lambda _: (
-        masks.DOTS
-    )  # masks private values of the request in a response; see `cleaning.Cleaner`
+    key_version: int = 0  # version of the API key in the request
+    # masks private values of the request in a response; see `cleaning.Cleaner`
+    clean: Callable[[Any], Any] = lambda _: masks.DOTS
 
     @property
     def surely_not_sent(self) -> bool:

@@ -193,18 +193,18 @@ def client_problems(
 
 def wire_name_problems(names: Mapping[str, Any]) -> list[Problem]:
     """Return the problems of a table of wire names."""
-    known = _renamable() if names else {}
+    records_by_name = _renamable() if names else {}
     problems = []
     for name, wire in names.items():
         path = f'wire_names."{visible(str(name), 80)}"'
-        if name not in known:
-            problems.append(attrs.evolve(unknown_name(name, known, "the name of a field"), path=path))
+        if name not in records_by_name:
+            problems.append(attrs.evolve(unknown_name(name, records_by_name, "the name of a field"), path=path))
         elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
             problems.append(Problem(path, "type", "must be the name of a member, such as declineReason"))
         elif wire in {
             names.get(key, member.wire)
-            for member in members(known[name])
-            if (key := f"{snake(known[name].__name__)}.{member.name}") != name
+            for member in members(records_by_name[name])
+            if (key := f"{snake(records_by_name[name].__name__)}.{member.name}") != name
         }:
             problems.append(Problem(path, "twice", f"is {wire!r}, which another member of the record has too"))
     return problems

@@ -34,10 +34,8 @@ from workbench.client.calls.options import LIMITS, Profile, checked, client_prob
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Default rate limits for real services. The document states none; a profile can change them."""
 
-_LONGEST_SHOWN, _MAX_DIGITS = (
-    24,
-    4,
-)  # an error shows an unknown name only within these limits, because the name may be a misplaced key
+# An error shows an unknown name only within these limits, because the name may be a misplaced key.
+_LONGEST_SHOWN, _MAX_DIGITS = 24, 4
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _KEYLIKE = r"(?i)key$|token|secret|password|credential"
 

@@ -182,26 +182,26 @@ def _closed_with(owner: object, pool: Any) -> None:
 
 
 @frozen
-class _Met:
-    """Classification of a transport error."""
+class _Meaning:
+    """Meaning of a transport error."""
 
     text: str = "the connection failed"
     sent: bool = True  # whether the service may have received a byte of the request
     harmless: bool = False  # whether the error's own text is safe to show, because it has no header or body
 
 
-_FAILURES: Mapping[str, _Met] = {
-    "ConnectError": _Met("no connection", sent=False, harmless=True),
-    "ConnectTimeout": _Met("no connection in time", sent=False, harmless=True),
-    "PoolTimeout": _Met("no free connection in time", sent=False, harmless=True),
-    "LocalProtocolError": _Met("the request cannot be written", sent=False),
-    "UnsupportedProtocol": _Met(sent=False),
-    "ProxyError": _Met("the proxy failed", sent=False),
-    "ReadTimeout": _Met("no answer in time", harmless=True),
-    "WriteTimeout": _Met("not written in time", harmless=True),
-    "RemoteProtocolError": _Met("the connection ended before the end of the answer"),
-    "ReadError": _Met("the connection was lost while waiting for the answer"),
-    "WriteError": _Met("the connection was lost while sending"),
+_FAILURES: Mapping[str, _Meaning] = {
+    "ConnectError": _Meaning("no connection", sent=False, harmless=True),
+    "ConnectTimeout": _Meaning("no connection in time", sent=False, harmless=True),
+    "PoolTimeout": _Meaning("no free connection in time", sent=False, harmless=True),
+    "LocalProtocolError": _Meaning("the request cannot be written", sent=False),
+    "UnsupportedProtocol": _Meaning(sent=False),
+    "ProxyError": _Meaning("the proxy failed", sent=False),
+    "ReadTimeout": _Meaning("no answer in time", harmless=True),
+    "WriteTimeout": _Meaning("not written in time", harmless=True),
+    "RemoteProtocolError": _Meaning("the connection ended before the end of the answer"),
+    "ReadError": _Meaning("the connection was lost while waiting for the answer"),
+    "WriteError": _Meaning("the connection was lost while sending"),
 }
 """Transport errors by their class name, which httpx and httpcore share."""
 _ERRORS = (
@@ -214,19 +214,19 @@ _PACKED = 47  # values of `wbits` that detect gzip or zlib
 
 def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
     name = next((cls.__name__ for cls in type(failure).__mro__ if cls.__name__ in _FAILURES), "")
-    met = _FAILURES.get(name, _Met())
+    meaning = _FAILURES.get(name, _Meaning())
     text = outgoing.clean(str(failure))
-    message = f"{met.text}: {visible(text, 200)}" if name == "ConnectError" and text else met.text
+    message = f"{meaning.text}: {visible(text, 200)}" if name == "ConnectError" and text else meaning.text
     if name == "ProxyError" and (status := re.match(r"\d{3}\b", text)):
         advice = ": check its user and password" if status[0] == "407" else ""
         message = f"the proxy answered {status[0]}{advice}"
     return Broken(
         message,
         final=name == "ProxyError",  # more attempts could lock the proxy account
-        left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN,
+        left=not outgoing.surely_not_sent if meaning.sent else outgoing.phase >= WRITTEN,
         timeout="Timeout" in name,
         # the original error refers to the request with its API key
-        cause=getattr(httpx, name)(text) if met.harmless else None,
+        cause=getattr(httpx, name)(text) if meaning.harmless else None,
     )
 
 

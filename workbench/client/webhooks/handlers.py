@@ -47,7 +47,8 @@ class OneAtATime:
     """Lock that runs one call at a time. An interrupt cannot leave it locked."""
 
     def __init__(self) -> None:
-        self._holder: tuple[int, object] | None = None  # a call of another process was running when it forked this one
+        # process and object of the running call; a call of the process that forked this one does not count
+        self._holder: tuple[int, object] | None = None
 
     def run(self, work: Callable[[], T]) -> T | None:
         """Call a function and return its result; return None if a call is running, in another thread or in this one."""
@@ -75,7 +76,7 @@ class Handler:
     retry_after: Sequence[float]
     turn: OneAtATime
     loop: Any  # an asyncio.Runner
-    looked_until: int = 0  # number of the last event that this handler has looked at
+    looked_until: int = 0  # number of the last event that this handler has examined
 
     def beside_loop(self, run: Callable[[], T]) -> T:
         """Call a function that needs the handler's event loop, in a separate thread if this thread runs a loop."""
@@ -172,11 +173,13 @@ class Handlers:
             log.debug("the signature of a handler is unknown")
         import asyncio
 
-        known = name or f"{call.__module__}.{getattr(call, '__qualname__', type(call).__qualname__)}"
-        before = self._by_name.get(known)
+        stable_name = name or f"{call.__module__}.{getattr(call, '__qualname__', type(call).__qualname__)}"
+        before = self._by_name.get(stable_name)
         turn, loop = (before.turn, before.loop) if before else (OneAtATime(), asyncio.Runner())
-        self._store_position(known, since)
-        self._by_name[known] = Handler(known, pattern, call, atomic, ordered, tuple(retry_after), turn, loop)
+        self._store_position(stable_name, since)
+        self._by_name[stable_name] = Handler(
+            stable_name, pattern, call, atomic, ordered, tuple(retry_after), turn, loop
+        )
         if self._running:
             self._start_threads()
 

@@ -113,9 +113,9 @@ class Receipt:
     event: AnyEvent | None
     verified: bool  # whether a key of the inbox verified the signature
     duplicate: bool  # whether the id was already stored
-    conflict: bool  # whether the id was already stored with other bytes
-    repeat_of: str | None  # id of an earlier event that reported the same state of the same resource
-    sequence: int | None  # None if the event was purged earlier or is unreadable
+    conflict: bool = False  # whether the id was already stored with other bytes
+    repeat_of: str | None = None  # id of an earlier event that reported the same state of the same resource
+    sequence: int | None = None  # None if the event was purged earlier or is unreadable
     unreadable: str | None = None  # reason why a signed delivery could not be read; see `inbox.unreadable()`
 
 
@@ -180,11 +180,11 @@ class EventStore:
         """Store a delivery. Each event is stored only once."""
         digest = hashlib.sha256(raw).digest()
         at = arrived.astimezone(UTC).isoformat()
-        receipt = Receipt(event=event, verified=verified, duplicate=True, conflict=False, repeat_of=None, sequence=None)
+        receipt = Receipt(event=event, verified=verified, duplicate=True)
         with self.file.write() as db:
-            known = db.execute("SELECT sequence, digest, repeat_of FROM events WHERE id = ?", (event.id,)).fetchone()
-            if known is not None:
-                sequence, first, repeat_of = known
+            stored = db.execute("SELECT sequence, digest, repeat_of FROM events WHERE id = ?", (event.id,)).fetchone()
+            if stored is not None:
+                sequence, first, repeat_of = stored
                 if first == digest:
                     db.execute(
                         "UPDATE events SET times = times + 1, verified = max(verified, ?) WHERE sequence = ?",
@@ -216,20 +216,12 @@ class EventStore:
         """Store a signed delivery that could not be read. Deliveries of the same bytes are stored once."""
         digest = hashlib.sha256(raw).hexdigest()
         with self.file.write() as db:
-            known = db.execute("UPDATE unreadable SET times = times + 1 WHERE id = ?", (digest,)).rowcount > 0
-            known = known or db.execute("SELECT 1 FROM forgotten WHERE id = ?", (digest,)).fetchone() is not None
-            if not known:
+            is_known = db.execute("UPDATE unreadable SET times = times + 1 WHERE id = ?", (digest,)).rowcount > 0
+            is_known = is_known or db.execute("SELECT 1 FROM forgotten WHERE id = ?", (digest,)).fetchone() is not None
+            if not is_known:
                 row = digest, arrived.astimezone(UTC).isoformat(), reason, raw
                 db.execute("INSERT INTO unreadable(id, arrived, reason, body) VALUES (?, ?, ?, ?)", row)
-        return Receipt(
-            event=None,
-            verified=True,
-            duplicate=known,
-            conflict=False,
-            repeat_of=None,
-            sequence=None,
-            unreadable=reason,
-        )
+        return Receipt(event=None, verified=True, duplicate=is_known, unreadable=reason)
 
     def unreadable(self, after: int = 0) -> list[UnreadableDelivery]:
         """Return the signed deliveries that could not be read, in order of arrival."""

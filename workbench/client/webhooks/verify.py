@@ -64,12 +64,12 @@ def sign(body: bytes, key: str | bytes | Key) -> str:
 
 def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes]) -> bool | None:
     """Check both signature headers against every key, in constant time."""
-    given = [headers[name] for name in (SIGNATURE, SECONDARY) if name in headers]
-    if not given:
+    signatures = [headers[name] for name in (SIGNATURE, SECONDARY) if name in headers]
+    if not signatures:
         return None
     expected = [sign(body, key).encode() for key in keys]
     # `lower` of bytes changes only ASCII letters
-    read = [signature.encode("utf-8", "replace").lower() for signature in given]
+    read = [signature.encode("utf-8", "replace").lower() for signature in signatures]
     same = [hmac.compare_digest(right, signature) for right in expected for signature in read]
     return any(same)
 

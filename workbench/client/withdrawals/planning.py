@@ -117,8 +117,8 @@ def _contract(api: Any, contract_id: str) -> IssuingContract:
     for contract in contracts:
         if contract.id == contract_id:
             return contract
-    known = ", ".join(str(contract.id) for contract in contracts)
-    text = f"is not a contract of this tenant (contracts: {known or 'none'})"
+    ids = ", ".join(str(contract.id) for contract in contracts)
+    text = f"is not a contract of this tenant (contracts: {ids or 'none'})"
     raise UsageError([Problem("contract", "unknown", text)], of="plan")
 
 

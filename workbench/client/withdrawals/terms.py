@@ -90,9 +90,8 @@ class Terms:
     admin: str
     recipient: str
     decimals: int | None
-    names: Mapping[str, str] = attrs.field(
-        factory=dict
-    )  # names by address, such as the symbol of a token or the owner of a wallet
+    # names by address, such as the symbol of a token or the owner of a wallet
+    names: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def token(self) -> Token:
@@ -154,13 +153,13 @@ class Terms:
     def credit(self) -> str | None:
         """Credit capacity of the contract before and after, in USD: sum of balance × exchange rate × advance rate."""
         tokens = self.contract.tokens or ()
-        known = [worth for worth in map(credit_of, tokens) if worth is not None]
+        values = [worth for worth in map(credit_of, tokens) if worth is not None]
         taken, token = tokens_of(self.amount, self.decimals, self.rate), self.token
         less = None if taken is None else credit_of(token, taken)
-        if less is None or not known:
+        if less is None or not values:
             return None
-        before = sum(known, Fraction())
-        missing = len(tokens) - len(known)
+        before = sum(values, Fraction())
+        missing = len(tokens) - len(values)
         rest = f", {missing} tokens without a balance or rates are not counted" if missing else ""
         after = dollars_text(before - less) if before >= less else "not enough"
         return f"{dollars_text(before)} before, {after} after{rest}"
@@ -189,8 +188,8 @@ class Terms:
         """The planned withdrawal in one sentence."""
         return (
             f"{self.admin} takes {in_sentence(self.amount, self.decimals, self.rate)} of the token "
-            f"{self.token.address} out "
-            f"of the contract {self.contract.proxy_address} on {self.chain} and sends them to {self.recipient}."
+            f"{self.token.address} out of the contract {self.contract.proxy_address} on {self.chain} and sends them "
+            f"to {self.recipient}."
         )
 
     @property
@@ -237,9 +236,9 @@ def credit_of(token: Token, tokens: Fraction | None = None) -> Fraction | None:
 
     Balances are whole tokens, exchange rates USD per token and advance rates percentages, as declared in `Token`.
     """
-    held = read_balance(token.balance) if tokens is None else tokens
+    amount = read_balance(token.balance) if tokens is None else tokens
     rates = [rate for rate in (token.exchange_rate, token.advance_rate) if rate is not None and rate.is_finite()]
-    return None if held is None or len(rates) < 2 else held * Fraction(rates[0]) * Fraction(rates[1]) / 100
+    return None if amount is None or len(rates) < 2 else amount * Fraction(rates[0]) * Fraction(rates[1]) / 100
 
 
 def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bool) -> Iterator[Finding]:
@@ -289,8 +288,8 @@ def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Pr
     """Yield unknown signers, chains and contract versions."""
     admins = terms.contract.admin_addresses or ()
     if not any(same_address(terms.admin, admin) for admin in admins):
-        known = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
-        yield Problem("admin", "admin", f"is not listed by the contract, so the service will probably refuse; {known}")
+        listed = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
+        yield Problem("admin", "admin", f"is not listed by the contract, so the service will probably refuse; {listed}")
     if chain.family is chains.Family.EVM and terms.contract.contract_version not in (1, 2):
         text = "has an unknown version: a signature can be requested, but no transaction can be built"
         yield Problem("contract", "version", text)
@@ -304,10 +303,7 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
     """Yield findings on a recipient that equals or resembles a known address."""
     contract = terms.contract
     if chains.is_zero_address(to):
-        yield (
-            "overridable",
-            Problem("to", "zero", "is the zero address: funds sent there are lost"),
-        )
+        yield "overridable", Problem("to", "zero", "is the zero address: funds sent there are lost")
     tokens = (terms.token_address, *(token.address for token in contract.tokens or ()))
     own = {
         "the token's own contract": tokens,
@@ -330,9 +326,8 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
     for address, what in {str(address): what for what, places in known.items() for address in places}.items():
         if chains.similar_addresses(to, address):
             yield _warning(
-                f"the recipient begins and ends like {what}, {address}, but is another address, as in address "
-                "poisoning. "
-                "Compare every character"
+                f"the recipient begins and ends like {what}, {address}, but is another address, "
+                "as in address poisoning. Compare every character"
             )
 
 

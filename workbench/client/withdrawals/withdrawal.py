@@ -105,9 +105,8 @@ class Withdrawal(NotSerializable, Shown):
         self.plan, self._context, self._clock = plan, context, clock
         self.status = visible(str(answer.status), 80)
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
-        self.expires_at = (
-            answer.expires_at if isinstance(answer.expires_at, datetime) else None
-        )  # None if the service's time could not be parsed; the answer then has it as text
+        # the answer has a time that could not be parsed as text
+        self.expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None
         # the signed message contains the time in this form
         self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
@@ -157,12 +156,9 @@ class Withdrawal(NotSerializable, Shown):
     def notes(self) -> tuple[str, ...]:
         """Unusual values of the answer that do not prevent its use."""
         life = self.remaining()
-        long = (
-            (f"it is valid for an unusually long time: {duration_text(life)}",)
-            if life is not None and life > _ONE_DAY
-            else ()
-        )
-        return (*self._notes, *long)
+        if life is None or life <= _ONE_DAY:
+            return tuple(self._notes)
+        return (*self._notes, f"it is valid for an unusually long time: {duration_text(life)}")
 
     def _skew(self) -> float:
         skew = self._context.clock_skew
@@ -200,9 +196,9 @@ class Withdrawal(NotSerializable, Shown):
         until = moment(self.expires_at) if self.expires_at else "an expiry that the service did not state"
         return (
             f"{plan.admin} {'could' if self.expired else 'may'} take "
-            f"{in_sentence(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} "
-            "from the "
-            f"contract {plan.contract.proxy_address} on {plan.chain} and send them to {plan.recipient}, until {until}."
+            f"{in_sentence(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} from "
+            f"the contract {plan.contract.proxy_address} on {plan.chain} and send them to {plan.recipient}, "
+            f"until {until}."
         )
 
     def reveal(self) -> Revealed:
@@ -425,14 +421,14 @@ class Withdrawal(NotSerializable, Shown):
         when = f"the service asks to retry after {self.retry_after} s" if self.retry_after is not None else ""
         return "; ".join(part for part in (text, when, str(Remedy("wait"))) if part)
 
-    def _native_units(self, given: NativeUnits | None) -> NativeUnits:
-        if given is not None and not isinstance(given, NativeUnits):
+    def _native_units(self, argument: NativeUnits | None) -> NativeUnits:
+        if argument is not None and not isinstance(argument, NativeUnits):
             raise _invalid("units", f"must be an amount in native units, {Remedy('native_units')}")
-        units = self.units or given
+        units = self.units or argument
         if units is None:
             text = "is required: the amount was requested in cents, and the answer does not state native units"
             raise _invalid("units", text)
-        if given not in (None, units):
+        if argument not in (None, units):
             raise _invalid("units", f"differs from what the service signed, {units}")
         return units
 

@@ -45,7 +45,8 @@ from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.evidence import Facts
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import MAX_URLS, RELAY_PATH, DeliveryRelay
-from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
+from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, own_fingerprint, refused
+from workbench.sandbox.service import is_json
 
 MAX_BODY = 2**18  # maximum bytes of a request body
 TRAINER_KEY = "trainer-key"

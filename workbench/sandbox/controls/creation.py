@@ -92,7 +92,7 @@ class CreationControls(ControlGroup):
         status: Annotated[str, EventApplicationStatus] = "approved",
         company_id: str | None = None,
     ) -> ApplicationState:
-        """Create a user of the tenant whose application has a chosen status, and send the event.
+        """Create a user with a chosen application status in the tenant, and send the event.
 
         Args:
             first_name: First name.

@@ -229,7 +229,7 @@ class LifecycleControls(ControlGroup):
         """Return the address of an admin's teaching wallet.
 
         Args:
-            admin: Address of an admin of one of the sandbox's EVM contracts.
+            admin: Admin address of one of the sandbox's EVM contracts.
         """
         return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
 
@@ -238,7 +238,7 @@ class LifecycleControls(ControlGroup):
         """Sign EIP-712 typed data with an admin's teaching wallet.
 
         Args:
-            admin: Address of an admin of one of the sandbox's EVM contracts.
+            admin: Admin address of one of the sandbox's EVM contracts.
             typed_data: EIP-712 typed data.
         """
         return chain.sign_as(self._engine.environment, admin, typed_data)

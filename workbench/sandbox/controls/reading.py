@@ -130,8 +130,9 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def _changed(self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "") -> list[Any]:
-        """Return a mark, whether the result has all records or only changed records, and one list of values for each
-        requested member of the tenant's records of a kind, oldest record first.
+        """Return the changed records of a kind: a mark, whether all records follow, and one list of values per member.
+
+        The records are the tenant's, oldest first.
 
         Args:
             kind: Kind of the records, as for `records`.
