@@ -374,7 +374,9 @@ class SandboxOf:
         body = {"cardId": _at_first()[0], "amount": 100, "merchantName": name, "currency": "USD"}
         headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
         content = json.dumps({**body, "merchantCategoryCode": "5411"}).encode()
-        answer = internals(sandbox).handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
+        answer = internals(sandbox).engine.answer(
+            Request("POST", "/v1/simulate/transactions/authorize", "", headers, content)
+        )
         if answer.status != 200:
             raise UnusableFile(str(answer.status))
 

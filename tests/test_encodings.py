@@ -32,7 +32,7 @@ def answered(body: bytes, path: str) -> tuple[int, Any]:
     """Return a sandbox's answer to a body, without values that differ between calls."""
     sandbox = wb.Sandbox(seed=7)
     headers = {"api-key": sandbox.full_key, "content-type": "application/json", "host": "localhost"}
-    answer = internals(sandbox).handle(Request("POST", path, "", headers, body))
+    answer = internals(sandbox).engine.answer(Request("POST", path, "", headers, body))
     return answer.status, json.loads(answer.body)
 
 

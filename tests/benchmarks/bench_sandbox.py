@@ -52,7 +52,7 @@ def authorization() -> tuple[float, float, float]:
     ).encode()
     headers = {"api-key": key, "content-type": "application/json"}
     request = Request("POST", "/v1" + path, "", headers, body)
-    answer = internals(sandbox).handle(request).body
+    answer = internals(sandbox).engine.answer(request).body
     canned = httpx.MockTransport(
         lambda _: httpx.Response(200, content=answer, headers={"content-type": "application/json"})
     )
@@ -61,7 +61,7 @@ def authorization() -> tuple[float, float, float]:
         for transport in (sandbox.transport(), canned)
     )
     handled, sent, plain = fastest(
-        lambda: internals(sandbox).handle(request),
+        lambda: internals(sandbox).engine.answer(request),
         lambda: by_sandbox.post(path, content=body),
         lambda: by_canned.post(path, content=body),
         per_round=500,
@@ -76,7 +76,7 @@ began = time.perf_counter(), time.process_time()
 sandbox = Sandbox(path=sys.argv[1])
 headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
 path = f"/v1/simulate/transactions/{sys.argv[2]}/settle"
-assert sandbox._handle(Request("POST", path, "", headers, b'{"amount": 1}')).status == 200
+assert sandbox._engine.answer(Request("POST", path, "", headers, b'{"amount": 1}')).status == 200
 print(f"{time.perf_counter() - began[0]:.2f} s, {time.process_time() - began[1]:.2f} s of processor time")
 """
 
@@ -91,7 +91,7 @@ def history(total: int) -> None:
         cards = [sandbox.create.card(user, limit=10**11).id for user in users * 5]
 
         def call(path: str, **body: object) -> str:
-            answer = internals(sandbox).handle(
+            answer = internals(sandbox).engine.answer(
                 Request("POST", f"/v1/simulate/transactions{path}", "", headers, json.dumps(body).encode())
             )
             assert answer.status == 200, answer

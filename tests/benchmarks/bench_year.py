@@ -38,7 +38,7 @@ class Year:
     def call(self, path: str, **body: object) -> dict[str, str]:
         """Send a call; return what is answered."""
         request = Request("POST", f"/v1{path}", "", self.headers, json.dumps(body).encode())
-        answer: dict[str, str] = json.loads(internals(self.sandbox).handle(request).body)
+        answer: dict[str, str] = json.loads(internals(self.sandbox).engine.answer(request).body)
         self.counts["calls"] += 1
         return answer
 

@@ -791,7 +791,7 @@ def of_behavior() -> Iterator[Fact]:
 
 def outside(api: Api, prefix: str) -> bool:
     path = prefix + "/issuing/tenants/contracts"
-    return internals(api.sandbox).handle(Request("GET", path, "", {"api-key": str(api.key)}, b"")).status == 404
+    return internals(api.sandbox).engine.answer(Request("GET", path, "", {"api-key": str(api.key)}, b"")).status == 404
 
 
 def not_small(api: Api) -> bool:

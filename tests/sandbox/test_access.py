@@ -115,7 +115,7 @@ def test_a_path_of_another_prefix_is_not_found(sandbox):
     """All paths are under /v1."""
     from workbench.sandbox import Request
 
-    response = internals(sandbox).handle(Request("GET", "/v2/issuing/tenants/contracts"))
+    response = internals(sandbox).engine.answer(Request("GET", "/v2/issuing/tenants/contracts"))
 
     assert (response.status, json.loads(response.body)["message"][:15]) == (404, "Nothing is serv")
 
@@ -138,4 +138,6 @@ def test_header_names_are_found_in_any_case(sandbox):
 
     headers = httpx.Headers({"API-KEY": sandbox.full_key})
 
-    assert internals(sandbox).handle(Request("GET", "/v1/issuing/tenants/contracts", headers=headers)).status == 200
+    assert (
+        internals(sandbox).engine.answer(Request("GET", "/v1/issuing/tenants/contracts", headers=headers)).status == 200
+    )

@@ -87,11 +87,11 @@ class Mirrored(Sandbox):
 
         self.clock.advance = both  # type: ignore[method-assign]
 
-    def _handle(self, request: Request) -> Response:
+    def compared(self, request: Request) -> Response:
         """Answer a request, and compare the response with the twin's."""
         if threading.current_thread() is not threading.main_thread():
             self._alone = True  # the twin cannot follow concurrent calls, because their order is unknown
-        here = super()._handle(request)
+        here = self._engine.answer(request)
         target = request.path + (f"?{request.query}" if request.query else "")
         if (
             self._alone

@@ -21,7 +21,7 @@ def call(path: Path, name: str, notes: Path) -> None:
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
 
     def buy(body: Any) -> Any:
-        answer = internals(sandbox).handle(
+        answer = internals(sandbox).engine.answer(
             Request("POST", "/v1/simulate/transactions/authorize", "", headers, json.dumps(body).encode())
         )
         assert answer.status == 200, answer

@@ -11,6 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.base.errors import AdviceWarning, UnusableFile
+from workbench.client.webhooks.inbox import Inbox
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import self_signed
 
@@ -191,6 +192,20 @@ def test_a_shared_sandbox_has_keys_of_its_own() -> None:
             assert other.sandbox.events() is not None
             assert other.sandbox.guide()["api_keys"] == there
         assert api.list_contracts()  # the session of this process still works
+
+
+def test_a_session_of_a_shared_url_verifies_its_events() -> None:
+    """Events and webhooks that a shared URL sends are signed with this URL's keys, which its callers know."""
+    with wb.connect(seed=1) as api, wb.connect(api.sandbox.share()) as other:
+        guide = other.sandbox.guide()
+        with Inbox(keys=[guide["api_keys"]["full"]]) as receiver, receiver.serve() as url:
+            other.sandbox.register_endpoint(url)
+            api.sandbox.review(guide["users"]["approved"][0], "denied")
+            assert other.sandbox.flush().ok
+
+            assert [row.state for row in other.sandbox.deliveries()] == ["delivered"]
+            for inbox in (receiver, other.inbox, api.inbox):
+                assert [event.body.application_status for event in inbox.events()] == ["denied"]
 
 
 def test_a_shared_sandbox_keeps_random_keys() -> None:

@@ -17,12 +17,14 @@ def ask(sandbox: Sandbox, *, changes: dict[str, Any] | None = None, key: bool = 
     body = json.dumps({"cardId": sandbox.guide()["cards"]["active"][0], **PURCHASE, **(changes or {})}).encode()
     given = {"content-type": "application/json", **({"api-key": sandbox.full_key} if key else {})}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    return internals(sandbox).handle(Request("POST", "/v1/simulate/transactions/authorize", "", given, body))
+    return internals(sandbox).engine.answer(Request("POST", "/v1/simulate/transactions/authorize", "", given, body))
 
 
 def get(sandbox: Sandbox) -> Response:
     """Read the contracts."""
-    return internals(sandbox).handle(Request("GET", "/v1/issuing/tenants/contracts", "", {"api-key": sandbox.full_key}))
+    return internals(sandbox).engine.answer(
+        Request("GET", "/v1/issuing/tenants/contracts", "", {"api-key": sandbox.full_key})
+    )
 
 
 @pytest.mark.parametrize("behavior, status", [("documented", 401), ("observed", 200)])
@@ -100,7 +102,7 @@ def test_a_later_release_can_be_rehearsed():
     )
     items = api.list_rewards_activity(user_id=guide["rewards_users"][0]["id"], limit=2).items
     event = api.inbox.events()[-1]
-    alias = internals(sandbox).handle(Request("GET", "/v1/automations", "", {"api-key": sandbox.full_key}))
+    alias = internals(sandbox).engine.answer(Request("GET", "/v1/automations", "", {"api-key": sandbox.full_key}))
     with pytest.raises(wb.errors.Forbidden):
         api.list_contracts()
 
@@ -113,5 +115,6 @@ def test_a_later_release_can_be_rehearsed():
     )
     assert alias.status == 404
     assert (
-        internals(sandbox).handle(Request("GET", "/v1/payment-routes", "", {"api-key": sandbox.full_key})).status == 200
+        internals(sandbox).engine.answer(Request("GET", "/v1/payment-routes", "", {"api-key": sandbox.full_key})).status
+        == 200
     )

@@ -185,20 +185,11 @@ def test_faults_are_seen_and_cleared(sandbox: Sandbox) -> None:
     header = "workbench-fault"
     request = Request("GET", "/v1/payment-routes", headers={"api-key": sandbox.full_key})
 
-    assert internals(sandbox).handle(request).headers[header] == "1 active"
-    assert header not in internals(sandbox.fork()).handle(request).headers
+    assert internals(sandbox).engine.answer(request).headers[header] == "1 active"
+    assert header not in internals(sandbox.fork()).engine.answer(request).headers
     sandbox.clear_faults()
-    assert header not in internals(sandbox).handle(request).headers
+    assert header not in internals(sandbox).engine.answer(request).headers
     assert sandbox.list_faults() == []
-
-
-@pytest.mark.parametrize("kind,error", [("refused", ConnectionRefusedError), ("lost", ConnectionAbortedError)])
-def test_handle_itself(sandbox: Sandbox, kind: str, error: type[Exception]) -> None:
-    """A direct call of `handle` raises Python's own connection errors."""
-    sandbox.add_fault(kind)
-
-    with pytest.raises(error):
-        internals(sandbox).handle(Request("GET", "/v1/payment-routes"))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +218,7 @@ def test_rule_that_makes_no_sense(sandbox: Sandbox, arguments: dict[str, Any]) -
 
 def _asker(sandbox: Sandbox) -> Callable[[str], int]:
     headers = {"api-key": sandbox.full_key}
-    return lambda path: internals(sandbox).handle(Request("GET", f"/v1{path}", headers=headers)).status
+    return lambda path: internals(sandbox).engine.answer(Request("GET", f"/v1{path}", headers=headers)).status
 
 
 def test_a_rule_for_some_arguments(client: httpx.Client, sandbox: Sandbox) -> None:

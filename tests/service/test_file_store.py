@@ -23,7 +23,7 @@ def purchase(sandbox: Sandbox) -> str:
     card = sandbox.guide()["cards"]["active"][0]
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     body = json.dumps({"cardId": card, **PURCHASE}).encode()
-    answer = internals(sandbox).handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, body))
+    answer = internals(sandbox).engine.answer(Request("POST", "/v1/simulate/transactions/authorize", "", headers, body))
     assert answer.status == 200, answer
     found: str = json.loads(answer.body)["transactionId"]
     return found
@@ -76,7 +76,7 @@ def test_refused_request_writes_nothing(tmp_path: Path) -> None:
     before = query(tmp_path / "s.db", stored)
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     for method, path in (("POST", "/v1/simulate/transactions/authorize"), ("GET", "/v1/issuing/tenants/contracts")):
-        internals(sandbox).handle(Request(method, path, "", headers))
+        internals(sandbox).engine.answer(Request(method, path, "", headers))
 
     assert query(tmp_path / "s.db", stored) == before
     sandbox.close()

@@ -63,7 +63,7 @@ def in_process(sandbox: Sandbox) -> Send:
 
     def send(method: str, target: str, body: bytes, headers: dict[str, str]) -> Reply:
         path, _, query = target.partition("?")
-        response = internals(sandbox).handle(Request(method, path, query, headers, body))
+        response = internals(sandbox).engine.answer(Request(method, path, query, headers, body))
         return response.status, dict(response.headers), response.body
 
     return send

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import Problem, UnusableFile, UsageError, not_allowed
 from workbench.base.system.http_post import THIS_MACHINE
-from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
+from workbench.base.system.messages import LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, SandboxClock, milliseconds
 from workbench.sandbox.controls import Controls
@@ -42,7 +42,6 @@ _DEFAULTS: Members = {
     "behavior": "documented",
     "random_keys": False,
 }
-_CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionResetError}
 
 
 class DirectTransport:
@@ -161,32 +160,24 @@ class Sandbox(Controls):
         """The API key with all permissions."""
         return self._engine.full_key
 
-    def _handle(self, request: Request) -> Response:
-        """Return the response to a request. A rejected request changes nothing.
-
-        Raises:
-            ConnectionError: A fault rule prevents a response.
-        """
-        answer = self._engine.answer(request)
-        if answer.manner in BROKEN:
-            raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"fault rule applied: {answer.manner}")
-        return answer
-
-    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[EventDelivery], int]:
+    def _drain(
+        self, after: int = 0, api_key: str | None = None, signing_key: str | None = None
+    ) -> tuple[list[EventDelivery], int]:
         """Return the next deliveries, each with its sequence number, and the number of the last event read.
 
         The result has at most 1,000 deliveries. If it has 1,000, more may follow.
 
         Args:
             after: Sequence number of an event.
-            api_key: Key of the tenant, which also signs the deliveries; default: the session's key.
+            api_key: Key of the tenant; default: the session's key.
+            signing_key: Key that signs the deliveries; default: the key of the tenant.
         """
         engine, key = self._engine, api_key or self._key
         engine.catch_up()
         with engine.store:
             tenant = (engine.store.get("key", key) or {}).get("tenant")
             theirs = islice((kept for kept in engine.events(after) if kept["tenant"] == tenant), _MAX_DRAINED)
-            due = [(kept["sequence"], *signed(engine.environment, kept, (key,))) for kept in theirs]
+            due = [(kept["sequence"], *signed(engine.environment, kept, (signing_key or key,))) for kept in theirs]
             return due, due[-1][0] if len(due) == _MAX_DRAINED else engine.last_event
 
     def _mark(self) -> str:

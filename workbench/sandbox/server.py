@@ -151,6 +151,10 @@ class App:
         scheme, space, key = header.rpartition(" ")  # the header contains a key alone, or a key after "Bearer"
         return scheme + space + self._own_keys.get(key, key)
 
+    def _callers_key(self, key: str) -> str:
+        """Return this URL's key in place of the sandbox's key."""
+        return self._new_keys.get(key, key)
+
     def _prefix(self, request: Request) -> str:
         """Return the path prefix of this sandbox, which the server and a trusted proxy determine."""
         given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
@@ -220,6 +224,9 @@ class App:
     def _perform(self, name: str, arguments: Members, base_url: str, session_key: str) -> Response:
         sandbox, lists = self.sandbox._for_key(session_key), list[Iterable[Any]]()
 
+        if name == "register_endpoint":  # the receiver verifies deliveries with this URL's key
+            arguments = {"signing_key": self._callers_key(session_key), **arguments}
+
         def collect_later(rows: Iterable[Any]) -> list[Any]:
             lists.append(rows)
             return []
@@ -234,7 +241,7 @@ class App:
             return Response(status=error.status, headers=_JSON | self._identity, body=service.error_body(error))
         if name == "guide":
             result["base_url"] = base_url + table.PREFIX
-            result["api_keys"] = {name: self._new_keys.get(key, key) for name, key in result["api_keys"].items()}
+            result["api_keys"] = {name: self._callers_key(key) for name, key in result["api_keys"].items()}
         return Response(status=200, headers=_JSON | self._identity, body=body or strict_json.dumps(result))
 
     def _listed(self, rows: Iterator[Any]) -> bytes:
@@ -251,7 +258,8 @@ class App:
         after, key = arguments.get("after", 0), arguments.get("api_key")
         if type(after) is not int or not isinstance(key, str | None):
             raise control_error("drain", usage_error("after must be a number"))
-        due, last = self.sandbox._drain(after, self._own_keys.get(key or "", key))
+        key = key or self._callers_key(self._engine.full_key)
+        due, last = self.sandbox._drain(after, self._own_keys.get(key, key), key)
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 

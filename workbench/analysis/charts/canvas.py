@@ -35,6 +35,7 @@ LETTER = 0.58  # average width of a character, relative to the font size
 _SHORT = 21  # maximum length of a name in a compact chart, in characters
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
 _REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that compact charts leave out
+_UNUSED = re.compile("<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
 INCOMPLETE = "Not complete: rows are missing."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
@@ -54,6 +55,13 @@ class Page(Figure):
             super().draw(renderer)
 
 
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure of Axes."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure
+
+
 class Chart(Axes):
     """Axes that a notebook shows as inline SVG with alternative text."""
 
@@ -61,8 +69,7 @@ class Chart(Axes):
     """The data of the chart."""
 
     def _repr_html_(self) -> Drawing:
-        figure = self.get_figure(root=True)
-        assert isinstance(figure, Figure)
+        figure = figure_of(self)
         file, width = StringIO(), figure.get_figwidth() * 96
         face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"  # color of the page
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "workbench"}):
@@ -77,9 +84,7 @@ def _inline(svg: str) -> str:
     """Return matplotlib's drawing, starting at its view box, with the page's font and color and without global ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
-    for opening, closing in (("<!--", "-->"), ("<metadata>", "</metadata>"), ("<style", "</style>")):
-        while (start := body.find(opening)) >= 0:
-            body = body[:start] + body[body.index(closing, start) + len(closing) :]
+    body = _UNUSED.sub("", body)
     body = body.replace(INK, "currentColor").replace("xlink:href", "href")
     body = re.sub(r'<g id="[^"]*"', "<g", body)
     body = re.sub(r"(\.\d\d)\d+", r"\1", body)
@@ -105,13 +110,6 @@ class Canvas:
         """The font size of notes and labels."""
         return max(self.base * 0.82, _LEAST)
 
-    @property
-    def figure(self) -> Figure:
-        """The figure of the Axes."""
-        figure = self.axes.get_figure(root=True)
-        assert isinstance(figure, Figure)
-        return figure
-
     def say(self, *sentences: str) -> None:
         """Append sentences to the chart's alternative text."""
         self.findings.extend(
@@ -136,7 +134,7 @@ class Canvas:
         self.say(title or "", subject)
         if self.compact:
             return
-        taken = max((len(label) for label in labels), default=8) * LETTER * self.base * 0.92 / 72 + 0.35
+        taken = max(map(len, labels), default=8) * LETTER * self.base * 0.92 / 72 + 0.35
         width = self.width - taken
         pad = self.base * (2.3 if legend else 0.9)
         if title:
@@ -167,7 +165,7 @@ class Canvas:
         text = "\n".join(shown)
         if self.own:
             look: dict[str, Any] = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
-            self.figure.supxlabel(text, x=0.012, **look)
+            figure_of(self.axes).supxlabel(text, x=0.012, **look)
         else:
             self._text(text, 0, -4.6 * self.base, gid="notes", va="top", linespacing=1.3)
 
@@ -238,7 +236,7 @@ def page_of(size: Size, rows: int) -> Axes:
     """Return the Axes of a new figure, whose height depends on the number of bar rows."""
     width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
     if rows and isinstance(size, str) and size != "slide":
-        height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
+        height = min((1.9 if size == "notebook" else 0.3) + 0.29 * max(rows, 4), 9.0)
     figure = Page(figsize=(width, height), layout="constrained", facecolor=mpl.rcParams["figure.facecolor"])
     axes: Axes = figure.add_subplot(axes_class=Chart)
     axes.set_facecolor("none")
@@ -252,7 +250,7 @@ def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterat
         color = mpl.rcParams["text.color"]
         ink = INK if color == "black" else color  # readable on both white and black
         axes = page_of(size, rows) if ax is None else ax
-        width = axes.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
+        width = figure_of(axes).get_figwidth()
         if ax is not None:
             width *= ax.get_position().width / 0.8
         base = min(max(_LEAST + (width - 7.2), _LEAST), 16.0)

@@ -6,7 +6,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from itertools import groupby, islice
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from workbench.analysis.reports.measures import caveats_of
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, label_of, period_name
-from workbench.analysis.tables.rows import EXACT, REPEATED, check_in_memory, is_missing, once, with_checked_marks
+from workbench.analysis.tables.rows import EXACT, REPEATED, is_missing, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import text
@@ -77,15 +77,15 @@ class Scale:
 
     def unit(self, unit: str) -> str:
         """Return a unit with the name of the scale: `points (millions)`."""
-        return f"{unit} ({_POWERS.get(self.power, _raised(self.power))})" if self.power else unit
+        return f"{unit} ({_name_of(self.power)[0]})" if self.power else unit
 
 
-_POWERS = {6: "millions", 9: "billions", 12: "trillions"}
-_SIGNS = {6: " M", 9: " bn", 12: " tn"}
+_POWERS = {6: ("millions", " M"), 9: ("billions", " bn"), 12: ("trillions", " tn")}
+"""Names of powers of ten, for axes and for labels."""
 
 
-def _raised(power: int) -> str:
-    return f"×10{str(power).translate(_RAISED)}"
+def _name_of(power: int) -> tuple[str, str]:
+    return _POWERS.get(power, (f"×10{str(power).translate(_RAISED)}",) * 2)
 
 
 def scale_of(values: Iterable[Number]) -> Scale:
@@ -107,7 +107,7 @@ def number(value: Number, places: int | None = None) -> str:
         text = f"{exact:,.{min(max(-exponent, 0), 3) if places is None else places}f}"
     else:
         power = exact.adjusted() // 3 * 3
-        text = f"{exact.scaleb(-power, context=EXACT):.4g}{_SIGNS.get(power, _raised(power))}"
+        text = f"{exact.scaleb(-power, context=EXACT):.4g}{_name_of(power)[1]}"
     return text.replace("-", "−")
 
 
@@ -119,11 +119,6 @@ def usd(cents: Number, currency: str = "USD") -> Decimal:
 def dollars(cents: Number, currency: str = "USD") -> str:
     """Format an amount in its main unit with the currency's decimal places: `1,234.50`."""
     return number(usd(cents, currency), minor_digits(currency))
-
-
-def signed(cents: int, currency: str = "USD") -> str:
-    """Format an amount in its main unit with its sign: `+1,234.50`."""
-    return ("+" if cents > 0 else "") + dollars(cents, currency)
 
 
 def percent(part: int, total: int) -> str:
@@ -160,10 +155,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     Raises:
         UsageError: One of `columns` is missing, or the frame is on a cluster.
     """
-    check_in_memory(data)
-    if not isinstance(data, pd.DataFrame):
-        data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
-    frame: pd.DataFrame = with_checked_marks(data)
+    frame = with_checked_marks(to_frame(data, of=of))
     missing = [name for name in columns if name not in frame]
     if missing and len(frame.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
@@ -200,6 +192,11 @@ def period_of(data: pd.DataFrame) -> Any:
     return next((name for name in data.columns if name in PERIODS), None)
 
 
+def group_of(data: pd.DataFrame, *others: str) -> str:
+    """Return a report's grouping column, the first column that is not in `others`; empty if there is none."""
+    return next((name for name in data.columns if name not in others), "")
+
+
 def is_running(data: pd.DataFrame) -> bool:
     """Return whether the last period of a report is incomplete."""
     return "running" in data and bool(data["running"].iloc[-1:].any())
@@ -208,10 +205,9 @@ def is_running(data: pd.DataFrame) -> bool:
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
     """Return exact sums by key, ignoring missing values."""
     totals: dict[Any, Decimal] = {}
-    with localcontext(EXACT):
-        for key, value in zip(keys, values, strict=True):
-            if value is not None:
-                totals[key] = totals.get(key, Decimal(0)) + value
+    for key, value in zip(keys, values, strict=True):
+        if value is not None:
+            totals[key] = EXACT.add(totals.get(key, Decimal(0)), value)
     return totals
 
 
@@ -227,11 +223,6 @@ def total(values: Iterable[Decimal | None]) -> Decimal:
         return sum(filter(None, values), Decimal(0))
 
 
-def ratio(part: Decimal, of: Decimal) -> Decimal:
-    """Divide `part` by `of`, to 38 digits."""
-    return Context(prec=38).divide(part, of)
-
-
 def texts(column: pd.Series[Any]) -> list[str | None]:
     """Return a column as stripped text, with None for missing values."""
     return [None if is_missing(value) else str(value).strip() for value in column.to_list()]
@@ -239,11 +230,11 @@ def texts(column: pd.Series[Any]) -> list[str | None]:
 
 @attrs.frozen(kw_only=True)
 class Steps:
-    """Time axis without gaps between its steps, and the step of each row (-1 if the row has no time)."""
+    """Time axis without gaps between its steps, and the position of each row's step (-1 if the row has no time)."""
 
     by: Every
     starts: Any  # datetime64, one per step
-    places: Any
+    positions: Any  # one per row
     tz: str = "UTC"
 
     def label(self, index: int) -> str:
@@ -266,8 +257,8 @@ class Steps:
         """Return tick positions and labels that fit an axis with space for `letters` characters."""
         count = len(self.starts)
         most = max(2, letters // (len(self.label(0)) + 2))
-        places = list(range(0, count, max(1, -(-count // most))))
-        return places, [*map(self.label, places)]
+        positions = list(range(0, count, max(1, -(-count // most))))
+        return positions, [*map(self.label, positions)]
 
 
 def report_steps(data: pd.DataFrame) -> Steps:
@@ -286,11 +277,11 @@ def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
-        return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
+        return Steps(by=by or "day", starts=known.to_numpy(), positions=np.full(len(times), -1), tz=tz)
     length = (known.max().normalize() - known.min().normalize()).days + 1
     wanted: Every = by or next((step for step, most in _FITTING.items() if length <= most), "year")
     periods = pd.PeriodIndex(local, freq=code_of(wanted))
     every = pd.period_range(periods.min(), periods.max())
     if len(every) > MAX_STEPS:
         raise UsageError(f"the times have {len(every):,} steps (maximum {MAX_STEPS:,}): use a longer freq", of="charts")
-    return Steps(by=wanted, starts=every.start_time.to_numpy(), places=every.get_indexer(periods), tz=tz)
+    return Steps(by=wanted, starts=every.start_time.to_numpy(), positions=every.get_indexer(periods), tz=tz)

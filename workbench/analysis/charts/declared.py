@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypedDict
 from matplotlib.axes import Axes
 
 from workbench.analysis.charts.canvas import Size, canvas
-from workbench.analysis.charts.kinds import KINDS, Form, Picture, heading_rows
+from workbench.analysis.charts.kinds import KINDS, Form, Picture
 
 P = ParamSpec("P")
 _DOC = """
@@ -41,10 +41,10 @@ def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P
         signature = inspect.Signature([*own, *places], return_annotation=Axes)
 
         @wraps(make)
-        def draw(*args: P.args, **given: P.kwargs) -> Axes:
-            signature.bind(*args, **given)  # raises an error for unknown names, which `make` would ignore
-            place: Any = {p.name: given.pop(p.name) for p in places if p.name in given}
-            return drawn(make(*args, **given), declared, **place)
+        def draw(*args: P.args, **options: P.kwargs) -> Axes:
+            signature.bind(*args, **options)  # raises an error for unknown names, which `make` would ignore
+            place: Any = {p.name: options.pop(p.name) for p in places if p.name in options}
+            return drawn(make(*args, **options), declared, **place)
 
         draw.__signature__ = signature  # type: ignore[attr-defined]
         draw.__doc__ = (inspect.getdoc(make) or "") + _DOC
@@ -59,8 +59,9 @@ def drawn(
     """Draw a picture with its title and notes. An empty plot states why it is empty."""
     form = picture.form or form
     is_empty = not len(picture.rows)
-    names, rows = ([], 0) if is_empty else heading_rows(picture, form)
-    has_legend = bool(picture.legend) or not isinstance(form.x, str)
+    names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # their width limits that of the title
+    rows = picture.rows[form.by].nunique() if form.kind == "grid" else len(names)
+    has_legend = bool(picture.legend or form.nested)
     with canvas(picture.data, ax, size, rows) as on:
         on.title(picture.subject, title, labels=names, legend=has_legend and not is_empty)
         if is_empty:

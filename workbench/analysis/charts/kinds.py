@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
-from workbench.analysis.charts.canvas import LETTER, Canvas
-from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, total
-from workbench.analysis.tables.rows import EXACT
+from workbench.analysis.charts.canvas import LETTER, Canvas, figure_of
+from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, sums, total
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
@@ -74,14 +73,15 @@ class Picture:
 class Form:
     """How a chart is drawn: its kind, the columns of its axes, and the column that groups its rows.
 
-    Several columns in `y` are drawn as several lines or columns. In a bar chart, two columns in `x` name nested bars. A
+    Each column in `y` is drawn as a line, or as columns. In a bar chart, `nested` names the outer and the inner bars. A
     step without a row has the value 0, or no value if `known` is true.
     """
 
     kind: str
-    x: str | tuple[str, ...] = ""
-    y: str | tuple[str, ...] = ""
+    x: str = ""
+    y: tuple[str, ...] = ()
     by: str = ""
+    nested: tuple[str, ...] = ()
     empty: str = "there are no rows"
     whole: bool = False  # whether the axis has only whole numbers
     most: float | None = None  # upper limit of the number axis
@@ -104,38 +104,33 @@ def _key(text: str, look: Look) -> Patch:
     return Patch(**filled(Look(look.color, hatch=hatch)), label=text)
 
 
-def names_of(columns: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return one or several column names as a tuple."""
-    return (columns,) if isinstance(columns, str) else columns
-
-
 # -- horizontal bars
 
 
 def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw horizontal bars from top to bottom. The last length of a nested bar is drawn within the first."""
     bars: Sequence[Bar] = picture.rows
-    is_nested, ends = not isinstance(form.x, str), list[float]()
-    lengths = [[*map(exact, bar.lengths)] for bar in bars]
-    scale = scale_of(length for parts in lengths for length in (parts if is_nested else [total(parts)]))
-    for place, bar in enumerate(bars):
+    is_nested, ends = bool(form.nested), list[float]()
+    scale = scale_of(length for bar in bars for length in (bar.lengths if is_nested else [total(bar.lengths)]))
+    for row, bar in enumerate(bars):
         end = 0.0
-        for part, (length, look) in enumerate(zip(map(scale, lengths[place]), bar.looks, strict=True)):
+        for part, (length, look) in enumerate(zip(map(scale, bar.lengths), bar.looks, strict=True)):
             is_inner = is_nested and part > 0
             style = outlined(look.color) if is_nested and not part else filled(look)
             left = 0.0 if is_nested else end
-            on.axes.barh(place, length, left=left, height=_THICKNESS * (_INNER if is_inner else 1), **style)
+            on.axes.barh(row, length, left=left, height=_THICKNESS * (_INNER if is_inner else 1), **style)
             end = max(end, length) if is_inner else left + length
         dx, side = (5, "left") if end >= 0 else (-5, "right")
-        on.annotate(end, place, on.short(bar.text), dx=dx, ha=side, va="center")
+        on.annotate(end, row, on.short(bar.text), dx=dx, ha=side, va="center")
         ends.append(end)
-    longest = sorted(range(len(ends)), key=lambda place: -abs(ends[place]))[:3]
-    on.say(*(f"{bars[place].name}: {bars[place].text}" for place in longest))
+    longest = sorted(zip(ends, bars, strict=True), key=lambda entry: -abs(entry[0]))[:3]
+    on.say(*(f"{bar.name}: {bar.text}" for _, bar in longest))
     on.numbers("x", whole=form.whole)
     _fit_bars(on, ends, bars)
     on.labels(scale.unit(picture.unit), "")
     if is_nested:
-        on.legend([Patch(**outlined(on.ink), label=form.x[0]), _key(form.x[1], Look(on.ink))])
+        outer, inner = form.nested
+        on.legend([Patch(**outlined(on.ink), label=outer), _key(inner, Look(on.ink))])
     elif picture.legend:
         on.legend([_key(*entry) for entry in picture.legend.items()])
 
@@ -145,7 +140,7 @@ def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
     names, longest = [on.short(bar.name) for bar in bars], max(len(on.short(bar.text)) for bar in bars)
     on.axes.set_yticks(range(len(ends)), names)
     on.axes.set_ylim(len(ends) - 0.4, -0.6)
-    low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+    low, high = min(0.0, *ends), max(0.0, *ends)
     span, before = (high - low) or 1.0, max(map(len, names)) * LETTER * on.base / 72
     room = longest * 0.6 * on.small / 72 / max(on.width - before - 0.3, 1)
     more = span * min(room / (1 - min(room, 0.8)), 4) + span * 0.02
@@ -160,17 +155,17 @@ def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
 
 def series_of(picture: Picture, form: Form) -> tuple[dict[str, dict[int, Decimal]], Steps, Scale]:
     """Return the values of each line or column by step, the steps, and the scale of the values."""
-    rows, steps = picture.rows, picture.steps
+    rows, steps = picture.rows.sort_values(form.x, kind="stable"), picture.steps
     assert steps is not None
     every = () if form.known else range(len(steps.starts))
     series: dict[str, dict[int, Decimal]] = {}
-    for column in names_of(form.y):
+    for column in form.y:
         names = map(label, rows[form.by]) if form.by else [column] * len(rows)
-        for name, step, value in zip(names, rows[form.x], rows[column], strict=True):
-            values = series.setdefault(name, dict.fromkeys(every, Decimal(0)))
-            values[int(step)] = EXACT.add(values.get(int(step), Decimal(0)), exact(value))
+        totals = sums(zip(names, map(int, rows[form.x]), strict=True), [*map(exact, rows[column])])
+        for (name, step), value in totals.items():
+            series.setdefault(name, dict.fromkeys(every, Decimal(0)))[step] = value
     scale = scale_of(value for values in series.values() for value in values.values())
-    return {name: dict(sorted(values.items())) for name, values in series.items()}, steps, scale
+    return series, steps, scale
 
 
 def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
@@ -180,14 +175,14 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     if form.by:
         ranked.sort(key=lambda line: -[*line[1].values()][-1])
     for (name, of_steps), (color, dash, marker) in zip(ranked, STYLES, strict=False):
-        places, values = [*of_steps], [*of_steps.values()]
+        positions, values = [*of_steps], [*of_steps.values()]
         heights = [*map(scale, values)]
         look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
-        every = max(1, len(heights) // _MARKERS)
+        look["markevery"] = max(1, len(heights) // _MARKERS)
         over = len(heights) - (is_running(picture.data) and len(heights) > 1)
-        on.axes.plot(places[:over], heights[:over], linestyle=dash, label=name, markevery=every, **look)
+        on.axes.plot(positions[:over], heights[:over], linestyle=dash, label=name, **look)
         if over < len(heights):
-            on.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
+            on.axes.plot(positions[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, **look)
         ends.append((heights[-1], f"{name} {number(values[-1], picture.places)}"))
         on.say(_course(name, values, picture.places))
     on.time_axis(steps, scale.unit(picture.unit))
@@ -207,7 +202,7 @@ def _course(name: str, values: Sequence[Decimal], places: int | None) -> str:
 def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None:
     """Label the ends of lines without overlaps. A thin line connects a moved label with its line."""
     low, high = on.axes.get_ylim()
-    height = on.axes.get_position().height * on.figure.get_figheight() * 72 * 0.75
+    height = on.axes.get_position().height * figure_of(on.axes).get_figheight() * 72 * 0.75
     point = (high - low) / max(height, 1)
     step = point * min(on.small * 1.5, height / len(ends))
     position = float("-inf")
@@ -225,11 +220,11 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     few = len(steps.starts) <= _MAX_HATCHED
     last = len(steps.starts) - 1 if is_running(picture.data) else None
     for (name, values), look in zip(series.items(), [*picture.legend.values()] or [Look(GREEN)], strict=True):
-        lengths = {place: scale(value) for place, value in values.items() if few or value}
+        lengths = {step: scale(value) for step, value in values.items() if few or value}
         style = filled(look if few else Look(look.color))
         bars = on.axes.bar([*lengths], [*lengths.values()], width=0.76 if few else 1, label=name, **style)
         if last in lengths:
-            bars[[*lengths].index(last)].set_hatch("//")
+            bars[-1].set_hatch("//")
         if not picture.legend:
             on.say(_course(name, [*values.values()], picture.places))
     on.time_axis(steps, scale.unit(picture.unit))
@@ -243,11 +238,11 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
 
 def _grid(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw shares as a colored grid, with one row for each group in `by`. Running periods are hatched."""
-    rows, x = picture.rows, str(form.x)
-    grid, running = (rows.pivot(index=form.by, columns=x, values=values) for values in (form.y, "running"))
+    rows, x, (share_of,) = picture.rows, form.x, form.y
+    grid, running = (rows.pivot(index=form.by, columns=x, values=values) for values in (share_of, "running"))
     shares = grid.to_numpy(dtype="float64", na_value=np.nan)
     is_open = running.to_numpy(dtype=bool, na_value=False)
-    means = rows.groupby(x)[form.y].mean()
+    means = rows.groupby(x)[share_of].mean()
     on.say(*(f"month {month}: {means[month]:.0%} on average" for month in (1, 3, 6) if month in means))
     on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (row, column), share in np.ndenumerate(shares):
@@ -264,10 +259,3 @@ def _grid(on: Canvas, picture: Picture, form: Form) -> None:
 
 Draw = Callable[[Canvas, Picture, Form], list[str] | None]
 KINDS: Mapping[str, Draw] = {"bars": _bars, "lines": _lines, "columns": _columns, "grid": _grid}
-
-
-def heading_rows(picture: Picture, form: Form) -> tuple[list[str], int]:
-    """Return the names of the bars, whose width limits the width of the title, and the number of rows."""
-    if form.kind == "bars":
-        return [bar.name for bar in picture.rows], max(len(picture.rows), 4)
-    return [], max(picture.rows[form.by].nunique(), 4) if form.kind == "grid" else 0

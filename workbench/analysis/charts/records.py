@@ -8,6 +8,7 @@ import pandas as pd
 
 from workbench.analysis.charts.data import (
     counted,
+    group_of,
     label,
     left_out,
     not_drawn,
@@ -23,7 +24,7 @@ from workbench.analysis.charts.data import (
 from workbench.analysis.charts.declared import Place, chart
 from workbench.analysis.charts.kinds import Bar, Form, Picture
 from workbench.analysis.reports.history import history
-from workbench.analysis.tables.rows import decimals
+from workbench.analysis.tables.rows import decimals, is_missing
 from workbench.base.schema.walk import get_path
 from workbench.service.chains.addresses import chain_of
 from workbench.service.interface.events import Event
@@ -31,7 +32,7 @@ from workbench.service.interface.vocabulary import EventApplicationStatus
 from workbench.service.rendering.design import BLUE, GRAY, Look, look, word
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
-_ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(status) not in _FIRST)]
+_ORDER = [*dict.fromkeys([*_FIRST, *map(str, EventApplicationStatus)])]
 _MAX = 16  # maximum number of statuses or groups, since the service may send undocumented statuses
 _HATCHES = ("", "//", "xx", ".", "++")
 _COLUMNS = ("kind", "state", "attempts")
@@ -54,7 +55,7 @@ def _more(names: Sequence[str], noun: str) -> str:
     return f"{len(names) - _MAX:,} more {noun} are left out." if len(names) > _MAX else ""
 
 
-@chart("bars", x=("ever", "now"), whole=True, empty="no application has a status")
+@chart("bars", nested=("ever", "now"), whole=True, empty="no application has a status")
 def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
     """Draw the number of applications that are in each status now, and the number that ever were.
 
@@ -63,11 +64,10 @@ def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
     """
     data = _statuses(applications)
     has_past = "application_status" not in data
-    name = "status" if has_past else "application_status"
-    changes = data[data[name].notna()]
-    last = changes.drop_duplicates("user_id", keep="last") if has_past else changes
-    reached = changes.drop_duplicates(["user_id", name]) if has_past else changes
-    now, ever = (Counter(texts(rows[name])) for rows in (last, reached))
+    changes = data if has_past else data.assign(status=data["application_status"], user_id=range(len(data)))
+    changes = changes[changes["status"].notna()]
+    now = Counter(texts(changes.drop_duplicates("user_id", keep="last")["status"]))
+    ever = Counter(texts(changes.drop_duplicates(["user_id", "status"])["status"]))
     statuses = _in_order(map(str, ever))
     bars = []
     for status in statuses[:_MAX]:
@@ -101,12 +101,12 @@ def disputes_chart(disputes: object, **place: Unpack[Place]) -> Picture:
         disputes: The result of `history.disputes`.
     """
     data = table(disputes, "status", "age", "disputes", "oldest_days")
-    bars, groups = [], data.groupby("status", sort=False)
+    bars = []
     hatches = dict(zip(data["age"].sort_values().unique(), _HATCHES, strict=False))
-    for status, rows in ((str(name), group) for name, group in groups):
+    for status, rows in data.groupby(data["status"].astype(str), sort=False):
         text = f"{rows['disputes'].sum():,}, oldest {rows['oldest_days'].max():,.0f} days"
         looks = [Look(look(status).color, hatch=hatches[age]) for age in rows["age"]]
-        bars.append(Bar(label(word(status)), text, [*rows["disputes"]], looks))
+        bars.append(Bar(label(word(status)), text, rows["disputes"].tolist(), looks))
     legend = {str(age): Look(GRAY, hatch=hatches[age]) for age in data["age"].unique()}
     return Picture(data=data, rows=bars, subject="Disputes by status and age", unit="disputes", legend=legend)
 
@@ -149,12 +149,12 @@ def _state(state: str, attempts: int) -> str:
 
 
 def _attempts(attempts: Any) -> int:
-    if isinstance(attempts, Sequence) and not isinstance(attempts, str):
+    if isinstance(attempts, list | tuple):
         return len(attempts)
-    return int(attempts) if attempts == attempts and attempts is not None else 0
+    return 0 if is_missing(attempts) else int(attempts)
 
 
-@chart("bars", x=("most", "median"), empty="no time has ended")
+@chart("bars", nested=("most", "median"), empty="no time has ended")
 def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
 
@@ -165,7 +165,7 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     is_posting, notes = isinstance(times, pd.DataFrame) and "median_hours" in times, []
     if is_posting:
         data = table(times, *_TIMES)
-        by = next((str(name) for name in data if name not in _TIMES), "")
+        by = group_of(data, *_TIMES)
         names = data[by] if by else ["all transactions"] * len(data)
         groups = data[["median_hours", "p90_hours", "transactions"]].set_axis(names)
     else:
@@ -188,7 +188,7 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
 
 
-@chart("bars", x=("value", "advance"), empty="no token with a balance and a rate")
+@chart("bars", nested=("value", "advance"), empty="no token with a balance and a rate")
 def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]) -> Picture:
     """Draw the value of contracts in USD with the advance, by chain and token; or the value by chain over time.
 
@@ -217,11 +217,11 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
 
 def _balances(data: pd.DataFrame) -> Picture:
     """Return a picture of the value by chain over time, from each chain's last record of each day."""
-    day = data["at"].dt.tz_localize(None).dt.normalize()
-    rows = data[(data["at"] == data["at"].groupby(day).transform("max")) & data["value_usd"].notna()]
-    steps = steps_of(rows["at"].dt.tz_localize(None), "day")
-    rows = rows.assign(step=steps.places)
-    form = Form(kind="lines", x="step", y="value_usd", by="chain", empty="nothing was recorded", known=True)
+    last = data["at"].groupby(data["at"].dt.floor("D")).transform("max")
+    rows = data[(data["at"] == last) & data["value_usd"].notna()]
+    steps = steps_of(rows["at"], "day")
+    rows = rows.assign(step=steps.positions)
+    form = Form(kind="lines", x="step", y=("value_usd",), by="chain", empty="nothing was recorded", known=True)
     subject = f"Value of collateral by chain{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, places=2, form=form)
 

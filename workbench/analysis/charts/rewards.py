@@ -1,6 +1,6 @@
 """Charts of reward points: over time, outstanding, and by category or merchant."""
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import partial
 from typing import Any, Literal, Unpack
 
@@ -14,7 +14,6 @@ from workbench.analysis.charts.data import (
     left_out,
     not_drawn,
     number,
-    ratio,
     report,
     report_steps,
     steps_of,
@@ -54,16 +53,16 @@ def points_chart(rewards: object, *, freq: By | None = None, tz: str = "UTC", **
     steps = steps_of(data["created_at"], freq, tz)
     types = texts(data["type"])
     pairs = [(kind, amount or _ZERO) for kind, amount in zip(types, decimals(data["points"]), strict=True)]
-    columns: dict[str, Any] = {"step": steps.places}
+    columns: dict[str, Any] = {"step": steps.positions}
     columns["earned"] = [amount if kind == "earned" else _ZERO for kind, amount in pairs]
     columns["redeemed"] = [amount.copy_negate() if kind == "redeemed" else _ZERO for kind, amount in pairs]
-    rows, legend = pd.DataFrame(columns)[steps.places >= 0], {}
+    rows, legend = pd.DataFrame(columns)[steps.positions >= 0], {}
     for kind, look in zip(_TYPES, (Look(GREEN), Look(BLUE, hatch="//")), strict=True):
         points = total(rows[kind])
         legend[f"{kind} {number(points.copy_abs())}{BELOW if points < 0 else ''}"] = look
     subject = f"Points earned and redeemed, by {steps.by}{steps.during(data)}"
     notes = (
-        left_out(int((steps.places < 0).sum()), "without created_at"),
+        left_out(int((steps.positions < 0).sum()), "without created_at"),
         left_out(sum(kind not in _TYPES for kind in types), "of another type"),
         left_out(int(data["points"].isna().sum()), "without points"),
     )
@@ -80,7 +79,7 @@ def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
     data = report(liability, "liability", "month", "earned", "redeemed", "outstanding")
     steps = report_steps(data)
     subject = f"Points outstanding at month end{steps.during(data)}"
-    return Picture(data=data, rows=data.assign(step=steps.places), subject=subject, unit="points", steps=steps)
+    return Picture(data=data, rows=data.assign(step=steps.positions), subject=subject, unit="points", steps=steps)
 
 
 @chart("bars", empty="no earned rows")
@@ -102,13 +101,12 @@ def rewards_chart(
         top: Maximum number of groups to draw, largest first; a note gives the sum of the others.
     """
     (what, axis, unit), has_rate = _WHAT[value], value == "points_per_dollar"
+    ranked = "transaction_amount_cents" if has_rate else "points"
     data = table(rewards, "type", by, "points", "transaction_amount_cents", of="list_rewards_activity")
     earned = data[mask(data["type"] == "earned")]
-    needed = ["points", "transaction_amount_cents"] if has_rate else ["points"]
-    rows = earned[earned[needed].notna().all(axis="columns")]
+    rows = earned[earned["points"].notna() & earned[ranked].notna()]
     groups = texts(rows[by])
-    points, *spent = (sums(groups, decimals(rows[name])) for name in needed)
-    ranks = spent[0] if has_rate else points
+    points, ranks = (sums(groups, decimals(rows[name])) for name in ("points", ranked))
     is_whole = all(amount == amount.to_integral_value() for amount in points.values())
     text = dollars if has_rate else partial(number, places=0 if is_whole else 2)
     shown, rest = top_of(ranks, top)
@@ -116,10 +114,10 @@ def rewards_chart(
     bars = []
     for name in shown:
         length, written = points[name], text(ranks[name])
-        if has_rate and ranks[name] <= 0:
-            continue
         if has_rate:
-            length = ratio(length, usd(ranks[name]))
+            if ranks[name] <= 0:
+                continue
+            length = Context(prec=38).divide(length, usd(ranks[name]))
             written = f"{number(length, 3)} ({written} USD)"
         look = Look(GRAY, hatch=".") if name is None else Look(GREEN)
         bars.append(Bar("(none given)" if name is None else label(name), written, [length], [look]))

@@ -1,6 +1,8 @@
 """Charts of transactions: spend, approvals, declines, and cohorts of users by month of first purchase."""
 
 from collections import Counter
+from collections.abc import Iterable
+from itertools import repeat
 from typing import Any, Unpack
 
 import pandas as pd
@@ -8,13 +10,13 @@ import pandas as pd
 from workbench.analysis.charts.data import (
     counted,
     dollars,
+    group_of,
     label,
     not_drawn,
     percent,
     period_of,
     report,
     report_steps,
-    signed,
     source_table,
     table,
     texts,
@@ -42,61 +44,64 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
             `history.changes` (from one month to the next), or anything that `wb.history` takes.
         top: Maximum number of groups to draw; a note gives the sum of the others.
     """
-    if isinstance(spend, pd.DataFrame) and "stage" in spend:
+    columns = {*spend} if isinstance(spend, pd.DataFrame) else ()
+    if "stage" in columns:
         return _funnel(table(spend, "stage", "transactions", "amount_cents"))
-    if isinstance(spend, pd.DataFrame) and "change_cents" in spend:
+    if "change_cents" in columns:
         return _changes(table(spend, *_CHANGES), top)
     data = report(spend, "spend", "transactions", "net_cents")
     unit, period = _currency(data), period_of(data)
     if period:
         return _over_time(data, period, unit)
-    by = _group(data, *_AMOUNTS)
+    by = group_of(data, *_AMOUNTS)
     shown, rest = data.iloc[: max(top, 1)], data.iloc[max(top, 1) :]
     whole = f"Total {dollars(int(data['net_cents'].sum()), unit)} {unit}, refunds subtracted."
     others = not_drawn(len(rest), f"{dollars(int(rest['net_cents'].sum()), unit)} {unit}")
-    rows = _bars(shown[by] if by else ["all"] * len(shown), shown["net_cents"], unit, counts=shown["transactions"])
-    return Picture(data=data, rows=rows, subject=f"Net spend by {_named(by)}", unit=unit, notes=[whole, others])
+    rows = _bars(shown[by] if by else ["all"] * len(shown), shown["net_cents"], unit, shown["transactions"])
+    return Picture(data=data, rows=rows, subject=f"Net spend by {_NAMES.get(by, by)}", unit=unit, notes=[whole, others])
 
 
 def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     """Return a picture of net spend by period: columns, or one line per group."""
-    steps, by = report_steps(data), _group(data, *_AMOUNTS, period)
+    steps, by = report_steps(data), group_of(data, *_AMOUNTS, period)
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
-    rows = data.assign(step=steps.places, net=net)
-    form = Form(kind="lines" if by else "columns", x="step", y="net", by=by, empty="nothing was posted")
-    subject = f"Net spend by {period}{f' and {_named(by)}' if by else ''}{steps.during(data)}"
+    rows = data.assign(step=steps.positions, net=net)
+    form = Form(kind="lines" if by else "columns", x="step", y=("net",), by=by, empty="nothing was posted")
+    subject = f"Net spend by {period}{f' and {_NAMES.get(by, by)}' if by else ''}{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit=unit, steps=steps, places=minor_digits(unit), form=form)
 
 
 def _funnel(data: pd.DataFrame) -> Picture:
     unit, colors = _currency(data), [_STAGES.get(stage, GREEN) for stage in data["stage"]]
-    rows = _bars(data["stage"], data["amount_cents"], unit, colors, counts=data["transactions"])
+    rows = _bars(data["stage"], data["amount_cents"], unit, data["transactions"], colors)
     rows = rows if data["transactions"].any() else []
     return Picture(data=data, rows=rows, subject="From authorization to net spend", unit=unit)
 
 
 def _changes(data: pd.DataFrame, top: int) -> Picture:
-    by, unit = _group(data, *_CHANGES, "month", "running"), _currency(data)
+    by, unit = group_of(data, *_CHANGES, "month", "running"), _currency(data)
     shown = data.iloc[: max(top, 1)]
     colors = [GREEN if cents > 0 else RED for cents in shown["change_cents"]]
-    rows = _bars(shown[by], shown["change_cents"], unit, colors)
+    rows = _bars(shown[by], shown["change_cents"], unit, colors=colors)
     before, now = (dollars(int(data[name].sum()), unit) for name in _CHANGES[:2])
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
     month += ", running," if data.attrs.get("running") else ""
     notes = [f"Of all: {before} before, {now} in the month." if len(data) else ""]
-    subject = f"Change of spend{month} by {_named(by)}"
+    subject = f"Change of spend{month} by {_NAMES.get(by, by)}"
     return Picture(data=data, rows=rows, subject=subject, unit=f"{unit}, change", notes=notes)
 
 
-def _bars(names: Any, amounts: Any, unit: str, colors: Any = None, *, counts: Any = None) -> list[Bar]:
+def _bars(
+    names: Any, amounts: Any, unit: str, counts: Iterable[Any] = repeat(None), colors: Iterable[str] = repeat(GREEN)
+) -> list[Bar]:
     """Return bars for amounts in cents, labeled with the number of transactions, or with the sign of a change."""
     bars = []
-    for place, (name, amount) in enumerate(zip(names, map(int, amounts), strict=True)):
-        color = colors[place] if colors else GREEN
-        if counts is None:
-            text = signed(amount, unit)
-        else:
-            text = f"{dollars(amount, unit)} ({counted(int(counts.iloc[place]), 'transaction')})"
+    for name, amount, count, color in zip(names, map(int, amounts), counts, colors, strict=False):
+        text = dollars(amount, unit)
+        if count is not None:
+            text += f" ({counted(int(count), 'transaction')})"
+        elif amount > 0:
+            text = f"+{text}"
         look = Look(color, hatch="//" if color == RED else "")
         bars.append(Bar(label(name), text, [usd(amount, unit)], [look]))
     return bars
@@ -106,16 +111,7 @@ def _currency(data: pd.DataFrame) -> str:
     return str(data.attrs.get("currency", "usd")).upper()
 
 
-def _group(data: pd.DataFrame, *others: str) -> str:
-    """Return a report's grouping column, the first column that is not in `others`; empty if there is none."""
-    return str(next((name for name in data.columns if name not in others), ""))
-
-
-def _named(by: str) -> str:
-    return _NAMES.get(by, by)
-
-
-@chart("lines", x="step", y="approved", empty="no authorization", most=105, known=True)
+@chart("lines", x="step", y=("approved",), empty="no authorization", most=105, known=True)
 def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     """Draw the approval rate over time.
 
@@ -128,11 +124,11 @@ def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     if len(data) and (not period or data[period].duplicated().any()):
         raise UsageError("the chart draws one line over time: pass approvals with freq and without by")
     steps = report_steps(data)
-    rows = pd.DataFrame({"step": steps.places, "approved": data["rate"].fillna(0).astype("float64") * 100})
+    rows = data.assign(step=steps.positions, approved=data["rate"] * 100)[data["authorizations"] > 0]
     note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {percent(approved, authorizations)}."
     unit = "approved, per cent of authorizations"
     subject = f"Approval rate by {period or 'day'}{steps.during(data)}"
-    rows, notes = (rows, [note]) if authorizations else (rows.iloc[:0], [])
+    notes = [note] if authorizations else []
     return Picture(data=data, rows=rows, subject=subject, unit=unit, notes=notes, steps=steps, places=1)
 
 
@@ -159,7 +155,7 @@ def declines_chart(transactions: object, *, top: int = 14, **place: Unpack[Place
     return Picture(data=data, rows=bars, subject=subject, unit="declined authorizations", notes=notes)
 
 
-@chart("grid", x="month", y="share", by="cohort", empty="no purchase was approved")
+@chart("grid", x="month", y=("share",), by="cohort", empty="no purchase was approved")
 def cohorts_chart(cohorts: object, **place: Unpack[Place]) -> Picture:
     """Draw the share of each month's new users who were active in later months.
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from workbench.analysis.reports.facts import POSTINGS, shown
 from workbench.analysis.reports.measures import Part, Trace, statistic_of
-from workbench.analysis.reports.sources import OWN
+from workbench.analysis.reports.source_columns import OWN
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.rows import EXACT, TEXT, decimals, is_missing, mark_report

@@ -14,7 +14,8 @@ from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measure, Rows, Share, columns_of, sums
 from workbench.analysis.reports.points import PointReports
 from workbench.analysis.reports.record_reports import RecordReports
-from workbench.analysis.reports.sources import OWN, Left, is_other
+from workbench.analysis.reports.source_columns import OWN
+from workbench.analysis.reports.sources import Left, is_other
 from workbench.analysis.reports.view import Columns
 from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
 from workbench.analysis.tables.rows import TEXT

@@ -14,7 +14,7 @@ import pandas as pd
 from pandas.api.types import is_datetime64_any_dtype
 
 from workbench.analysis.reports.facts import NUMBER, TIME, mask, whole
-from workbench.analysis.reports.sources import cents_of, check_columns
+from workbench.analysis.reports.source_columns import cents_of, check_columns
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT

@@ -2,10 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,8 @@ from pandas.api.types import is_numeric_dtype
 
 from workbench.analysis.reports.event_logs import Events, read_log
 from workbench.analysis.reports.facts import (
-    CODED,
     DTYPES,
     EVENTS,
-    NUMBER,
     PARTIES,
     POSTINGS,
     STATUSES,
@@ -28,16 +24,17 @@ from workbench.analysis.reports.facts import (
     facts_of,
     known_by,
     mask,
-    numbered,
     repeated,
     shown,
     timed,
 )
 from workbench.analysis.reports.log_lines import NEW_KIND, NO_EVENT
+from workbench.analysis.reports.source_columns import cents_of, check_columns, converted, typed, words_of
+from workbench.analysis.reports.transaction_rows import TIMES, events_of_transactions, newest_rows
 from workbench.analysis.tables.event_frames import UNREAD_TIME, events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
-from workbench.base.errors import UsageError, not_allowed, visible
+from workbench.base.errors import UsageError, visible
 from workbench.base.schema.fields import Answer
 from workbench.base.system.files import check_name
 from workbench.client.calls.base import BaseClient
@@ -47,8 +44,6 @@ from workbench.sandbox.rewards import CATEGORIES, OTHER
 from workbench.service.interface.events import Event
 
 PATTERN = "transaction.*"
-OWN = "own:"
-"""Prefix of the caller's columns in facts, which prevents conflicts with the workbench's columns."""
 _KINDS = tuple(f"transaction.{action}" for action in ("requested", "created", "updated", "completed"))
 _SPEND = {
     "status": "status", "amount": "amount", "authorized_amount": "authorized_amount",
@@ -199,7 +194,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     purchases = facts["event_id"].map(refunds).astype(TEXT).fillna(facts["transaction_id"])
     moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
     old = _of_records(books, sandbox.clock.now(), moved)
-    rows = _typed(pd.concat([shown(facts_of(old.rows)), shown(facts)], ignore_index=True), DTYPES)
+    rows = typed(pd.concat([shown(facts_of(old.rows)), shown(facts)], ignore_index=True), DTYPES)
     return attrs.evolve(reading, rows=rows, caveats=old.caveats)
 
 
@@ -221,8 +216,8 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
     more: dict[str, Any] = {"complete": about.get("complete")}
     until = about.get("until") and datetime.fromisoformat(about["until"])
     if "posting" in frame and "transaction_id" in frame:
-        frame = frame.assign(posting=_words(frame["posting"], POSTINGS))
-        table, nameless = _identified(_with_net(_typed(frame, DTYPES)))
+        frame = frame.assign(posting=words_of(frame["posting"], POSTINGS))
+        table, nameless = _identified(_with_net(typed(frame, DTYPES)))
         keys = table[["event_id", "posting", "transaction_id"]]
         repeated = mask(keys.duplicated() & table["event_id"].notna())
         caveat = Left("", table[repeated], "Postings that occur more than once: {count:,}{amounts}; each counts once.")
@@ -234,10 +229,10 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
     if _TRANSACTION <= set(frame):
         if "status" in frame:
-            frame = frame.assign(status=_words(frame["status"], STATUSES))
-        newest, older = _newest(frame)
+            frame = frame.assign(status=words_of(frame["status"], STATUSES))
+        newest, older = newest_rows(frame)
         table, nameless = _identified(newest)
-        rows = _events_of_transactions(table, until)
+        rows = events_of_transactions(table, until)
         summed = rows[mask(rows["at"].isna() & rows["earliest"].notna())]
         moved = summed["amount"].where(summed["action"] != "updated", summed["change"])
         is_open = mask(table["status"].isna() & table["declined_reason"].isna()) & ~mask(table["posted_cents"] > 0)
@@ -261,30 +256,6 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         "the frame has no events, postings or transactions (expected the columns body.id, posting or authorized_cents)",
         of="history",
     )
-
-
-def check_columns(frame: pd.DataFrame, of: str) -> None:
-    """Check that no two columns have the same name.
-
-    Raises:
-        UsageError: Two columns have the same name.
-    """
-    if not frame.columns.is_unique:
-        name = visible(str(frame.columns[frame.columns.duplicated()][0]), 40)
-        raise UsageError(f"two columns are named {name}: rename or drop one of them", of=of)
-
-
-def _words(values: "pd.Series[Any]", known: Collection[str]) -> "pd.Series[Any]":
-    """Return the words of a column in lower case.
-
-    Raises:
-        UsageError: A word is not one of the known words.
-    """
-    lowered = {word: str(word).strip().lower() for word in values.dropna().unique()}
-    if unknown := sorted({*lowered.values()} - {*known}):
-        raise UsageError([not_allowed(str(values.name), unknown[0], known)], of="history")
-    is_lower = all(word == text for word, text in lowered.items())
-    return values if is_lower else values.astype(object).map(lowered)
 
 
 def _with_net(table: pd.DataFrame) -> pd.DataFrame:
@@ -334,102 +305,9 @@ def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(posting=kinds, requested_cents=0, held_cents=0, **amounts)
 
 
-def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
-    """Return a ledger's amounts as whole numbers.
-
-    Raises:
-        UsageError: An amount is missing or is not a whole number.
-    """
-    cents = _converted(ledger[name], "Int64", name)
-    if cents.isna().any():
-        raise UsageError(f"{name} must be a whole number of minor units in each row", of=of)
-    return cents
-
-
 def _last(rows: pd.DataFrame) -> datetime | None:
     last = rows[["at", "known_at"]].max().max()
     return None if pd.isna(last) else last.to_pydatetime()
-
-
-def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, str] = {}) -> pd.DataFrame:
-    """Return a frame whose columns have known types, whichever file format or library the frame passed through.
-
-    Args:
-        frame: The frame.
-        dtypes: The types by column.
-        given: The caller's names of columns, for errors.
-
-    Raises:
-        UsageError: A time cannot be read, or an amount has a fraction or is negative.
-    """
-    columns: dict[Any, Any] = {}
-    for name, dtype in dtypes.items():
-        values = frame[name] if name in frame else pd.Series(index=frame.index, dtype=dtype)
-        columns[name] = values if values.dtype == dtype else _converted(values, dtype, given.get(name, name))
-        if dtype == "Int64" and values.dtype != dtype and _have_fraction(values[mask(columns[name].isna())]):
-            raise UsageError(f"{given.get(name, name)} must be a whole number of minor units in each row", of="history")
-        if name in _NOT_NEGATIVE and mask(columns[name] < 0).any():
-            raise UsageError(f"{name} must be at least 0 in each row, of refunds too", of="history")
-        if name in CODED:
-            write = _from_number if name == _CODE and values.dtype != dtype else _WRITTEN.get(name)
-            columns[name] = coded(columns[name], write)
-    columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
-    table = pd.DataFrame(columns, copy=False).reset_index(drop=True)
-    table[NUMBER] = numbered(table["transaction_id"])
-    return table
-
-
-_CODE = "merchant_category_code"
-_NOT_NEGATIVE = frozenset({"authorized_cents", "posted_cents", "refunded_cents"})
-_WRITTEN: Mapping[str, Callable[[str], str]] = {
-    **dict.fromkeys(("currency", "local_currency"), lambda text: text.strip().lower()),
-    "merchant_name": str.strip,
-    "action": lambda kind: kind.removeprefix("transaction."),
-}
-"""Function that normalizes the texts of a column."""
-
-
-def _from_number(text: str) -> str:
-    """Return a code that was stored as a number."""
-    return text.removesuffix(".0").zfill(4)
-
-
-def _converted(values: "pd.Series[Any]", dtype: Any, name: str) -> "pd.Series[Any]":
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        different = _converted(pd.Series(values.cat.categories), dtype, name)
-        return pd.Series(different.array.take(values.cat.codes.to_numpy(), allow_fill=True), values.index)
-    if dtype == TIME:
-        texts = values.astype(TEXT) if is_numeric_dtype(values) else values.astype(object)
-        times = pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601").astype(TIME)
-        if mask(times.isna() & values.notna() & (values.astype(TEXT).str.strip() != "")).any():
-            problem = f"{name} must be empty or a time such as 2026-03-31T10:00:00Z in each row"
-            raise UsageError(problem, of="history")
-        return times
-    if dtype == "Int64" and pd.api.types.is_integer_dtype(values.dtype):
-        return values.astype("Int64")
-    if dtype == "Int64":
-        return values.map(_whole_number, na_action="ignore").astype("Int64")
-    return values.astype(object).where(values.notna(), None).map(str, na_action="ignore").astype(dtype)
-
-
-def _whole_number(value: Any) -> Any:
-    """Return a 64-bit integer from any notation. Other values are missing, as are floats that may have lost digits."""
-    try:
-        exact = Decimal(str(value))
-        is_exact = exact == exact.to_integral_value() and abs(exact) < (2**53 if isinstance(value, float) else 2**63)
-        return int(exact) if is_exact else pd.NA
-    except (InvalidOperation, OverflowError, ValueError):
-        return pd.NA
-
-
-def _have_fraction(values: "pd.Series[Any]") -> bool:
-    """Return whether a value is a number with a fraction, such as an amount in dollars."""
-    for value in values.dropna():
-        with suppress(InvalidOperation, ValueError):
-            exact = Decimal(str(value))
-            if exact.is_finite() and exact != exact.to_integral_value():
-                return True
-    return False
 
 
 def _of_events(
@@ -452,7 +330,7 @@ def _of_events(
     chosen = frame if kept.all() else frame[kept]
     columns = {name: chosen[member] for name, member in names.items() if member in chosen}
     columns |= {"action": chosen["kind"].astype(TEXT), **{str(name): chosen[name] for name in own}}
-    events = _typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS, names)
+    events = typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS, names)
     events["status"] = coded(events["status"], lambda status: status.strip().lower())
     source = chosen["at_source"] if "at_source" in chosen else pd.Series("delivery", chosen.index)
     events, clocks = timed(events, source.astype(TEXT).reset_index(drop=True))
@@ -512,109 +390,6 @@ _NAMELESS = "None.None"
 _ENVELOPE = frozenset({"id", "kind", "resource", "action", "version", "event_received_at", "at", "at_source"})
 
 
-def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the newest row of each transaction, and the older rows.
-
-    Raises:
-        UsageError: Two rows of a transaction differ and have the same update time.
-    """
-    frame = frame.drop(columns="net_cents", errors="ignore")  # net_cents is posted minus refunded
-    table = _typed(frame, {**_COLUMNS, **{name: DTYPES[name] for name in (*PARTIES, *_TEXTS)}})
-    if not mask(table["transaction_id"].notna() & table[NUMBER].duplicated()).any():
-        return table, table.iloc[:0]
-    newest = table.sort_values("updated_at", kind="stable", na_position="first")
-    repeated = mask(newest["transaction_id"].duplicated(keep="last") & newest["transaction_id"].notna())
-    if repeated.any():
-        rows = newest[mask(newest["transaction_id"].duplicated(keep=False) & newest["transaction_id"].notna())]
-        amounts = ["transaction_id", "updated_at", "currency", *_AMOUNTS]
-        differing = rows[amounts].drop_duplicates()
-        same_time = differing[differing.duplicated(["transaction_id", "updated_at"])]
-        if len(same_time):
-            first = visible(str(same_time["transaction_id"].iloc[0]), 80)
-            raise UsageError(
-                f"two rows of {len(same_time):,} transactions differ and have the same updated_at (first: {first}); "
-                "keep one of them",
-                of="history",
-            )
-    return newest[~repeated].sort_index().reset_index(drop=True), newest[repeated]
-
-
-_AMOUNTS = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents")
-_COUNTS = ("increases", "settlements", "refunds")
-_TIMES = ("authorized_at", "updated_at", "posted_at", "refunded_at")
-_TEXTS = ("declined_reason", "local_currency", "local_amount_cents")
-_COLUMNS: Mapping[str, Any] = {
-    "transaction_id": TEXT,
-    "status": TEXT,
-    **dict.fromkeys((*_AMOUNTS, *_COUNTS), "Int64"),
-    **dict.fromkeys(_TIMES, TIME),
-}
-
-
-def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.DataFrame:
-    """Return events that produce these transactions. If one event replaces several, only bounds of its time are set."""
-    authorized, held, posted, refunded = (table[name] for name in _AMOUNTS)
-    begun = mask(authorized.notna())
-    declined = mask(table["status"] == "declined") | mask(table["status"].isna() & table["declined_reason"].notna())
-    only_requested = mask(table["status"] == "requested")
-    settled = mask(posted > 0) | mask(table["settlements"] > 0)
-    kept = posted.where(settled, held).fillna(0)
-    change = (kept - authorized).clip(upper=0).where(begun & ~declined & ~only_requested, 0)
-    change = change.mask(~settled & mask(refunded > 0), 0)
-    end = table["updated_at"] if now is None else table["updated_at"].fillna(pd.Timestamp(now))
-    several = {name: mask(table[name] > 1) for name in ("settlements", "refunds")}
-    refund_known = mask(table["refunds"].fillna(2) <= 1)
-    raised = mask(table["increases"].fillna(0) > 0)
-    zero, never = pd.Series(0, table.index, dtype="Int64"), pd.Series(pd.NaT, table.index, dtype=TIME)
-    at, posted_at, refunded_at = table["authorized_at"], table["posted_at"], table["refunded_at"]
-    parts: tuple[tuple[Any, ...], ...] = (  # action, rows, amount, change, time, earliest time and latest time
-        ("requested", begun & only_requested, authorized, zero, at, never, never),
-        ("created", begun & ~only_requested, authorized, zero, at.mask(raised), at, end),
-        (
-            "updated",
-            mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)),
-            zero,
-            change,
-            never,
-            at,
-            posted_at.fillna(end),
-        ),
-        ("completed", settled, posted, zero, posted_at.mask(several["settlements"]), at, posted_at),
-        (
-            "completed",
-            mask(refunded > 0),
-            -refunded,
-            zero,
-            refunded_at.where(refund_known),
-            posted_at.fillna(at),
-            refunded_at.fillna(end),
-        ),
-    )
-    places = [np.flatnonzero(part[1]) for part in parts]
-    order = np.concatenate(places).argsort(kind="stable")
-    places_of = np.concatenate(places)[order]
-    actions = np.repeat(np.arange(len(parts)), [*map(len, places)])[order]
-    events = pd.DataFrame({name: table[name].array.take(places_of) for name in table if name not in _MADE}, copy=False)
-    for place, name in enumerate(("amount", "change", "at", "earliest", "latest"), 2):
-        values = [part[place].array[rows] for part, rows in zip(parts, places, strict=True)]
-        events[name] = pd.concat(map(pd.Series, values), ignore_index=True).array.take(order)
-    untimed = events["at"].isna()
-    return events.assign(
-        action=pd.Categorical.from_codes(np.minimum(actions, 3), pd.Index([part[0] for part in parts[:4]])),
-        status=pd.Categorical.from_codes(declined.astype("int8")[places_of], pd.Index(["", "declined"])),
-        known_at=events["at"],
-        clock=pd.Categorical.from_codes(np.zeros(len(events), "int8"), pd.Index(["event"])),
-        earliest=events["earliest"].where(untimed),
-        latest=events["latest"].where(untimed),
-        authorized_amount=pd.Series(index=events.index, dtype="Int64"),
-        id=pd.Series(index=events.index, dtype=TEXT),
-    )
-
-
-_MADE = frozenset({*_AMOUNTS, *_COUNTS, "updated_at", "refunded_at", "status"})
-"""Columns of transactions that are computed from events, and so do not occur in events."""
-
-
 _STORED: Mapping[str, Any] = {
     **dict.fromkeys(("id", "card", "user", "merchant_name", "merchant_category_code", "currency", "status"), TEXT),
     "declined_reason": TEXT, **dict.fromkeys(("authorized", "held", "settled", "refunded"), "int64"),
@@ -635,7 +410,7 @@ def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _time_of(values: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return the times of records. Numbers are milliseconds since 1970."""
-    return _converted(pd.to_datetime(values, unit="ms") if is_numeric_dtype(values) else values, TIME, str(values.name))
+    return converted(pd.to_datetime(values, unit="ms") if is_numeric_dtype(values) else values, TIME, str(values.name))
 
 
 def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:
@@ -645,7 +420,7 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
         books = books.assign(
             settled=books["settled"] - known["posted_cents"], refunded=books["refunded"] - known["refunded_cents"]
         )
-    times = {name: _time_of(books[name]) for name in _TIMES[::2]}
+    times = {name: _time_of(books[name]) for name in TIMES[::2]}
     codes = books["merchant_category_code"]
     is_one = (books["authorized"] == books["settled"]) | (books["authorized"] == books["held"])
     table = pd.DataFrame(
@@ -670,8 +445,8 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
     )
     moment = now or datetime.now(UTC)
     table["updated_at"] = pd.Timestamp(moment)
-    table, nameless = _identified(_newest(table)[0])
-    rows = _events_of_transactions(table, moment)
+    table, nameless = _identified(newest_rows(table)[0])
+    rows = events_of_transactions(table, moment)
     refunded = table.loc[table["refunded_cents"] > 0, ["currency", "refunded_cents"]]
     note = "Transactions that are records without events: {count:,}{amounts}; their refunds have no time."
     return Reading("records of a sandbox", rows, now or _last(rows), caveats=(nameless, Left("", refunded, note)))

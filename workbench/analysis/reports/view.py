@@ -11,7 +11,8 @@ from workbench.analysis.reports.facts import MONEY, NUMBER, begun_earlier, mask,
 from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measures, Rows, caveats_of, columns_of
 from workbench.analysis.reports.measures import report as grouped
-from workbench.analysis.reports.sources import OWN, Left, Reading, is_other, read
+from workbench.analysis.reports.source_columns import OWN
+from workbench.analysis.reports.sources import Left, Reading, is_other, read
 from workbench.analysis.tables.periods import Every, is_period, steps
 from workbench.analysis.tables.rows import mark_report, with_checked_marks
 from workbench.base.errors import UsageError, not_allowed, visible

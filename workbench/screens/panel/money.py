@@ -30,12 +30,12 @@ def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, 
     if not moved:
         return None, moved
 
-    def columns(_: str, names: str) -> list[list[Any]]:
+    def changed(_: str, names: str) -> list[Any]:
         records = [sandbox.state(key) for key in moved]
-        return [[record[name] for record in records] for name in names.split()]
+        return ["", True, *([record[name] for record in records] for name in names.split())]
 
     members = {name: getattr(sandbox, name) for name in ("clock", "deliveries", "records", "requests")}
-    source = SimpleNamespace(**members, events=lambda: events, _columns=columns)
+    source = SimpleNamespace(**members, events=lambda: events, _changed=changed)
     return history(source).facts, moved
 
 
