@@ -10,6 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
 PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps
 NEEDS := pyproject.toml $(wildcard requirements/*.txt)
 
 # The newest Python on the path that is supported; `make PYTHON=python3.12 …` chooses another.
@@ -17,14 +18,20 @@ PYTHON ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 python3.11
 	$(shell $(name) -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null \
 	&& echo $(name))))
 
-# `install,EXTRA`: the pinned versions of an extra, and this checkout, editable. A broken .venv is made anew.
+# Of these folders few modules are imported, or none: Python compiles those when it needs them.
+SELDOM := /(tests|plotly|datamodel_code_generator|lithic|mypyc?|pip|setuptools)/
+
+# `install,EXTRA`: the pinned versions of an extra, by three pips at once, and this checkout, editable. A broken .venv is made
+# anew.
 define install
 	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 is needed, with venv; found $$(python3 --version 2>&1)." >&2; exit 1; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) with $$($(PY) --version), found as $(PYTHON) (once; a minute or two) ..." >&2
-	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --no-compile -r requirements/$(1).txt
-	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --no-build-isolation -e .
-	@$(PY) -m compileall -qq -j 0 $(VENV)/lib workbench || true  # on all cores, which pip does not; some files are templates
+	@awk -v part=$(VENV)/part '/^[^ #]/ { number = ++count % 3 } { print > (part number ".txt") }' requirements/$(1).txt
+	@trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT; for number in 0 1 2; do $(PIP) --no-compile -r $(VENV)/part$$number.txt & done; \
+		for running in $$(jobs -p); do wait $$running; done
+	@$(PIP) --no-build-isolation -e .
+	@$(PY) -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib workbench || true  # on all cores; some files are templates
 endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.

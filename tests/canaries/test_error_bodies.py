@@ -7,6 +7,7 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 from urllib.parse import quote
 
@@ -179,11 +180,15 @@ def test_values_planted() -> None:
     assert sum(len(planted(*case)) for case in CASES.values()) >= 60
 
 
-@pytest.mark.parametrize(
-    "status", [400, pytest.param(503, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.slow] * ("other" in case)) for case in CASES])
-@pytest.mark.parametrize("form", BODIES)
+def combinations() -> Iterator[Any]:
+    """Yield a form, a case and a status. A sixth of the slow combinations, with each value, is in `make test`."""
+    for number, (form, case, status) in enumerate(product(BODIES, CASES, (400, 503, 200))):
+        is_quick = status == 400 and "other" not in case
+        of_tier = pytest.mark.slow if number % 7 == 0 else pytest.mark.soak
+        yield pytest.param(form, case, status, marks=() if is_quick else of_tier)
+
+
+@pytest.mark.parametrize("form, case, status", [*combinations()])
 def test_nothing_that_an_error_repeats_is_written(
     form: str, case: str, status: int, tmp_path: Any, caplog: Any
 ) -> None:

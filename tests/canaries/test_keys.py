@@ -9,6 +9,7 @@ import pickle
 import pprint
 from collections.abc import Callable, Iterator
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
+from tests.each import each
 from tests.sequences.parametrized import application
 from workbench.base.keys import Key
 from workbench.client.calls.base import context_of
@@ -87,8 +89,11 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dump", DUMPS.values(), ids=DUMPS)
-@pytest.mark.parametrize("make", HOLDERS.values(), ids=HOLDERS)
+@each(
+    "make, dump",
+    product(HOLDERS.values(), DUMPS.values()),
+    ids=[f"{holder}-{dump}" for holder, dump in product(HOLDERS, DUMPS)],
+)
 def test_no_dump_holds_a_key(make: Callable[[], Any], dump: Callable[[Any], Any], profiles: None) -> None:
     """However what holds a key is dumped, the key is not in it; refusing to be dumped is right too."""
     holder = make()

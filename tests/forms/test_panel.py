@@ -304,8 +304,15 @@ def test_addresses_stand_in_full(lived: Session) -> None:
         assert address in details
 
 
-def test_rewards_are_read_of_a_user_or_of_all(lived: Session) -> None:
+def test_rewards_are_read_of_a_user_or_of_all(lived: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users are offered by label. A read of all users has more rows than a read of one user."""
+    asked: list[list[str]] = []
+
+    def of_few(api: Any, users: Any = (), read: Any = things.rewards) -> Any:
+        asked.append([*users])
+        return read(api, asked[-1][:2])  # a read of all of them takes seconds
+
+    monkeypatch.setattr(things, "rewards", of_few)
     panel = browse(lived)
     user = lived.sandbox.guide()["rewards_users"][0]["id"]
 
@@ -316,6 +323,7 @@ def test_rewards_are_read_of_a_user_or_of_all(lived: Session) -> None:
     assert of_all["user"] == offered[0] == "All known users"
     assert any(user[:8] in label for label in offered)
     assert 0 < of_user["all"] < of_all["all"]
+    assert asked == [[user], [one["id"] for one in lived.sandbox.guide()["rewards_users"]]]
 
 
 def test_a_refusal_is_answered_as_text(lived: Session) -> None:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.each import across
 from workbench.base.errors import WrongEnvironment
 from workbench.client.calls.client import AsyncClient, Client
 from workbench.runs.sequences import Stepper, catalogue, from_toml, ref, run
@@ -66,8 +67,7 @@ def test_sequence_has_the_same_result_in_every_way_of_running_it(name: str, prof
     assert len({one.hash for one in runs}) == 1
 
 
-@pytest.mark.parametrize("behavior", PROFILES)
-@pytest.mark.parametrize("tenant", [tenant.name for tenant in Sandbox().tenants()])
+@pytest.mark.parametrize("behavior, tenant", across(PROFILES, [tenant.name for tenant in Sandbox().tenants()]))
 def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str, behavior: str) -> None:
     """The error comes before the first step, and names only what the tenant lacks.
 

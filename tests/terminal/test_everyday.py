@@ -136,10 +136,10 @@ def test_quiet(wb):
 
 
 @pytest.mark.parametrize("options, times", [((), 1), (("-q",), 0)])
-def test_a_warning_of_the_client_is_one_message(wb, options, times):
+def test_a_warning_of_the_client_is_one_message(wb, piped, options, times):
     """The notice about a fault is one line, and is suppressed with `-q`."""
     wb("sandbox", "add-fault", "latency", "--of", "list_contracts")
-    assert wb("contracts", "list", *options).err.count("the sandbox injects faults") == times
+    assert piped("contracts", "list", *options).stderr.count(b"the sandbox injects faults") == times
     wb("sandbox", "reset")
     wb("sandbox", "clear-faults")
 

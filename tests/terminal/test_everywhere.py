@@ -24,7 +24,8 @@ ENDLESS = {
     ("events", "tail"),
     ("sandbox", "serve"),
     ("course", "serve"),
-}  # these commands run until they are stopped; their own tests cover them
+    ("report", "dashboard"),
+}  # these commands run until they are stopped, or for seconds; their own tests cover them
 APP = make_app()
 COMMANDS = [
     *((noun,) for noun, verbs in commands.COMMANDS.items() if "" in verbs),

@@ -49,7 +49,7 @@ def found(application: Any) -> Exploration:
         pytest.param(
             application,
             id=application.__name__,
-            marks=() if application in QUICK else pytest.mark.soak if number % 6 else pytest.mark.slow,
+            marks=() if application in QUICK else pytest.mark.soak if number % 12 else pytest.mark.slow,
         )
         for number, application in enumerate((*PLANTED, *PLANTED_IN_TILLS))
     ],

@@ -32,20 +32,23 @@ No message contains a key or a private value. Problems name the path and the rul
 escaped control characters and a limited length.
 """
 
-import logging
 import re
 import sys
 import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from itertools import islice
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import attrs
 
 from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -140,7 +143,12 @@ def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str,
     return error
 
 
-LOG = logging.getLogger("workbench")
+@cache
+def logger() -> "Logger":
+    """Return the logger of the package."""
+    from logging import getLogger  # imported late, since most commands log nothing
+
+    return getLogger("workbench")
 
 
 class AdviceWarning(UserWarning):

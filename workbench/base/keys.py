@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from workbench.base.arguments import hide_arguments
-from workbench.base.errors import LOG, Problem, UsageError, WorkbenchError
+from workbench.base.errors import Problem, UsageError, WorkbenchError, logger
 from workbench.base.system.seconds import monotonic
 
 KeyText = str | bytes | bytearray
@@ -86,7 +86,7 @@ class Key:
             except Exception as error:  # noqa: BLE001 - the function is the caller's
                 # Errors of the workbench contain no key, but other errors may.
                 why = str(error) if isinstance(error, WorkbenchError) else type(error).__name__
-                LOG.warning("a key could not be fetched again; the current key stays in use: %s", why)
+                logger().warning("a key could not be fetched again; the current key stays in use: %s", why)
                 self._set(_fetched=monotonic())
             if self.fingerprint == before:
                 return False

@@ -123,7 +123,7 @@ def _run(tokens: list[str]) -> int:
     if bare or asks:
         _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
     try:
-        with warnings.catch_warnings(), _logged():
+        with warnings.catch_warnings(), _logged(bool(quiet)):
             warnings.simplefilter("always", AdviceWarning)
             warnings.showwarning = _advise
             code: int | None = app(tokens)
@@ -225,18 +225,19 @@ def _continued(command: str, width: int) -> str:
 
 
 @contextmanager
-def _logged() -> Iterator[None]:
-    """Print the warnings that the package logs, each once. With `-q`, print none."""
-    import logging
+def _logged(quiet: bool) -> Iterator[None]:
+    """Let Python print the warnings that the package logs, except with `-q`."""
+    if not quiet:
+        yield
+        return
+    from workbench.base.errors import logger
 
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: say(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("workbench")
-    logger.addHandler(handler)
+    level = logger().level
+    logger().setLevel("ERROR")
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        logger().setLevel(level)
 
 
 def _advise(message: Warning | str, *_: object, **__: object) -> None:

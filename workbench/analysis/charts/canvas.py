@@ -134,7 +134,7 @@ class Canvas:
         self.say(title or "", subject)
         if self.compact:
             return
-        taken = max((len(label) for label in labels), default=8) * LETTER * self.base * 0.92 / 72 + 0.35
+        taken = max(map(len, labels), default=8) * LETTER * self.base * 0.92 / 72 + 0.35
         width = self.width - taken
         pad = self.base * (2.3 if legend else 0.9)
         if title:

@@ -230,11 +230,11 @@ def texts(column: pd.Series[Any]) -> list[str | None]:
 
 @attrs.frozen(kw_only=True)
 class Steps:
-    """Time axis without gaps between its steps, and the step of each row (-1 if the row has no time)."""
+    """Time axis without gaps between its steps, and the position of each row's step (-1 if the row has no time)."""
 
     by: Every
     starts: Any  # datetime64, one per step
-    places: Any
+    positions: Any  # one per row
     tz: str = "UTC"
 
     def label(self, index: int) -> str:
@@ -257,8 +257,8 @@ class Steps:
         """Return tick positions and labels that fit an axis with space for `letters` characters."""
         count = len(self.starts)
         most = max(2, letters // (len(self.label(0)) + 2))
-        places = list(range(0, count, max(1, -(-count // most))))
-        return places, [*map(self.label, places)]
+        positions = list(range(0, count, max(1, -(-count // most))))
+        return positions, [*map(self.label, positions)]
 
 
 def report_steps(data: pd.DataFrame) -> Steps:
@@ -277,11 +277,11 @@ def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
-        return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
+        return Steps(by=by or "day", starts=known.to_numpy(), positions=np.full(len(times), -1), tz=tz)
     length = (known.max().normalize() - known.min().normalize()).days + 1
     wanted: Every = by or next((step for step, most in _FITTING.items() if length <= most), "year")
     periods = pd.PeriodIndex(local, freq=code_of(wanted))
     every = pd.period_range(periods.min(), periods.max())
     if len(every) > MAX_STEPS:
         raise UsageError(f"the times have {len(every):,} steps (maximum {MAX_STEPS:,}): use a longer freq", of="charts")
-    return Steps(by=wanted, starts=every.start_time.to_numpy(), places=every.get_indexer(periods), tz=tz)
+    return Steps(by=wanted, starts=every.start_time.to_numpy(), positions=every.get_indexer(periods), tz=tz)

@@ -41,10 +41,10 @@ def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P
         signature = inspect.Signature([*own, *places], return_annotation=Axes)
 
         @wraps(make)
-        def draw(*args: P.args, **given: P.kwargs) -> Axes:
-            signature.bind(*args, **given)  # raises an error for unknown names, which `make` would ignore
-            place: Any = {p.name: given.pop(p.name) for p in places if p.name in given}
-            return drawn(make(*args, **given), declared, **place)
+        def draw(*args: P.args, **options: P.kwargs) -> Axes:
+            signature.bind(*args, **options)  # raises an error for unknown names, which `make` would ignore
+            place: Any = {p.name: options.pop(p.name) for p in places if p.name in options}
+            return drawn(make(*args, **options), declared, **place)
 
         draw.__signature__ = signature  # type: ignore[attr-defined]
         draw.__doc__ = (inspect.getdoc(make) or "") + _DOC

@@ -175,14 +175,14 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     if form.by:
         ranked.sort(key=lambda line: -[*line[1].values()][-1])
     for (name, of_steps), (color, dash, marker) in zip(ranked, STYLES, strict=False):
-        places, values = [*of_steps], [*of_steps.values()]
+        positions, values = [*of_steps], [*of_steps.values()]
         heights = [*map(scale, values)]
         look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
         look["markevery"] = max(1, len(heights) // _MARKERS)
         over = len(heights) - (is_running(picture.data) and len(heights) > 1)
-        on.axes.plot(places[:over], heights[:over], linestyle=dash, label=name, **look)
+        on.axes.plot(positions[:over], heights[:over], linestyle=dash, label=name, **look)
         if over < len(heights):
-            on.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, **look)
+            on.axes.plot(positions[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, **look)
         ends.append((heights[-1], f"{name} {number(values[-1], picture.places)}"))
         on.say(_course(name, values, picture.places))
     on.time_axis(steps, scale.unit(picture.unit))
@@ -220,7 +220,7 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     few = len(steps.starts) <= _MAX_HATCHED
     last = len(steps.starts) - 1 if is_running(picture.data) else None
     for (name, values), look in zip(series.items(), [*picture.legend.values()] or [Look(GREEN)], strict=True):
-        lengths = {place: scale(value) for place, value in values.items() if few or value}
+        lengths = {step: scale(value) for step, value in values.items() if few or value}
         style = filled(look if few else Look(look.color))
         bars = on.axes.bar([*lengths], [*lengths.values()], width=0.76 if few else 1, label=name, **style)
         if last in lengths:

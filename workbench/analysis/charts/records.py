@@ -220,7 +220,7 @@ def _balances(data: pd.DataFrame) -> Picture:
     last = data["at"].groupby(data["at"].dt.floor("D")).transform("max")
     rows = data[(data["at"] == last) & data["value_usd"].notna()]
     steps = steps_of(rows["at"], "day")
-    rows = rows.assign(step=steps.places)
+    rows = rows.assign(step=steps.positions)
     form = Form(kind="lines", x="step", y=("value_usd",), by="chain", empty="nothing was recorded", known=True)
     subject = f"Value of collateral by chain{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, places=2, form=form)

@@ -53,16 +53,16 @@ def points_chart(rewards: object, *, freq: By | None = None, tz: str = "UTC", **
     steps = steps_of(data["created_at"], freq, tz)
     types = texts(data["type"])
     pairs = [(kind, amount or _ZERO) for kind, amount in zip(types, decimals(data["points"]), strict=True)]
-    columns: dict[str, Any] = {"step": steps.places}
+    columns: dict[str, Any] = {"step": steps.positions}
     columns["earned"] = [amount if kind == "earned" else _ZERO for kind, amount in pairs]
     columns["redeemed"] = [amount.copy_negate() if kind == "redeemed" else _ZERO for kind, amount in pairs]
-    rows, legend = pd.DataFrame(columns)[steps.places >= 0], {}
+    rows, legend = pd.DataFrame(columns)[steps.positions >= 0], {}
     for kind, look in zip(_TYPES, (Look(GREEN), Look(BLUE, hatch="//")), strict=True):
         points = total(rows[kind])
         legend[f"{kind} {number(points.copy_abs())}{BELOW if points < 0 else ''}"] = look
     subject = f"Points earned and redeemed, by {steps.by}{steps.during(data)}"
     notes = (
-        left_out(int((steps.places < 0).sum()), "without created_at"),
+        left_out(int((steps.positions < 0).sum()), "without created_at"),
         left_out(sum(kind not in _TYPES for kind in types), "of another type"),
         left_out(int(data["points"].isna().sum()), "without points"),
     )
@@ -79,7 +79,7 @@ def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
     data = report(liability, "liability", "month", "earned", "redeemed", "outstanding")
     steps = report_steps(data)
     subject = f"Points outstanding at month end{steps.during(data)}"
-    return Picture(data=data, rows=data.assign(step=steps.places), subject=subject, unit="points", steps=steps)
+    return Picture(data=data, rows=data.assign(step=steps.positions), subject=subject, unit="points", steps=steps)
 
 
 @chart("bars", empty="no earned rows")

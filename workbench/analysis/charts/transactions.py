@@ -44,9 +44,10 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
             `history.changes` (from one month to the next), or anything that `wb.history` takes.
         top: Maximum number of groups to draw; a note gives the sum of the others.
     """
-    if isinstance(spend, pd.DataFrame) and "stage" in spend:
+    columns = {*spend} if isinstance(spend, pd.DataFrame) else ()
+    if "stage" in columns:
         return _funnel(table(spend, "stage", "transactions", "amount_cents"))
-    if isinstance(spend, pd.DataFrame) and "change_cents" in spend:
+    if "change_cents" in columns:
         return _changes(table(spend, *_CHANGES), top)
     data = report(spend, "spend", "transactions", "net_cents")
     unit, period = _currency(data), period_of(data)
@@ -64,7 +65,7 @@ def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     """Return a picture of net spend by period: columns, or one line per group."""
     steps, by = report_steps(data), group_of(data, *_AMOUNTS, period)
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
-    rows = data.assign(step=steps.places, net=net)
+    rows = data.assign(step=steps.positions, net=net)
     form = Form(kind="lines" if by else "columns", x="step", y=("net",), by=by, empty="nothing was posted")
     subject = f"Net spend by {period}{f' and {_NAMES.get(by, by)}' if by else ''}{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit=unit, steps=steps, places=minor_digits(unit), form=form)
@@ -123,7 +124,7 @@ def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     if len(data) and (not period or data[period].duplicated().any()):
         raise UsageError("the chart draws one line over time: pass approvals with freq and without by")
     steps = report_steps(data)
-    rows = data.assign(step=steps.places, approved=data["rate"] * 100)[data["authorizations"] > 0]
+    rows = data.assign(step=steps.positions, approved=data["rate"] * 100)[data["authorizations"] > 0]
     note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {percent(approved, authorizations)}."
     unit = "approved, per cent of authorizations"
     subject = f"Approval rate by {period or 'day'}{steps.during(data)}"

@@ -43,7 +43,7 @@ class Folder:
         self.path = path
         self._query = dict(query)
         path.mkdir(parents=True, exist_ok=True)
-        others = remove_temporary(path)  # files that a killed read left behind
+        has_other_files = remove_temporary(path)  # removes the temporary files of a killed read
         self.done: dict[str, PageCursor] = {}  # by user, the cursor that was stored
         self._next = 0
         for part in sorted(path.glob(PART)):
@@ -52,7 +52,7 @@ class Folder:
                 raise UsageError(f"{path} contains another read ({part.name}); choose another folder for this one")
             self.done.update({user: PageCursor(**cursor) for user, cursor in about["users"].items()})
             self._next = max(self._next, int(part.stem.partition("-")[2]) + 1)
-        if not self.done and others:
+        if not self.done and has_other_files:
             raise UsageError(f"{path} is not empty and does not contain a read")
 
     def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:

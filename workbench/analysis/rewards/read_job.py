@@ -326,7 +326,7 @@ class Reading:
         mask = self._wanted.rows(columns)
         if mask is not None:
             if self._wanted.type is not None:
-                other_type = pc.sum(pc.not_equal(columns["type"], self._wanted.type)).as_py() or 0
+                other_type = pc.not_equal(columns["type"], self._wanted.type).true_count
             columns = {name: values.filter(mask) for name, values in columns.items()}
         return columns, other_type
 

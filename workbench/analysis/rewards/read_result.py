@@ -1,4 +1,4 @@
-"""Result of a rewards read: rows, completeness and caveats."""
+"""Result of a rewards read: rows, completeness and caveats. Source: Endpoints 12."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +17,6 @@ from workbench.base.errors import visible
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
 from workbench.service.rendering.text import counted
 
-"""Source: Endpoints 12."""
 _SHOWN = 3
 _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (

@@ -56,8 +56,9 @@ def fetch(
 ) -> Any:
     """Read the rewards activity of many users concurrently, including all pages of each user.
 
-    The call returns `Rewards`; with an async client, await the call. Ctrl-C stops the read and keeps the rows read so
-    far. The service returns no totals, so pages overlap, and `complete` and `notes` say whether rows may be missing.
+    The result has `frame()`, `complete` and `notes`; with an async client, await the call. Ctrl-C stops the read and
+    keeps the rows read so far. The service returns no totals, so pages overlap, and `complete` and `notes` say whether
+    rows may be missing.
     The service never lists redemptions for travel bookings that are PENDING or FAILED.
 
     Args:
@@ -73,7 +74,7 @@ def fetch(
         progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
         path: A folder to write Parquet parts into while reading, in bounded memory. If the call is repeated, it resumes
             the read in this folder.
-        resume: The result of an earlier call; users whose read it finished are not read again.
+        resume: The result of an earlier call. Users that it read completely are not read again.
         cluster: A client of dask.distributed, whose workers read parts of the users, each into its own folder under
             `path`; it needs the extra `cluster`. `frame()` then returns a Dask DataFrame.
 

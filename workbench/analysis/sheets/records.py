@@ -15,12 +15,7 @@ Records = Iterator[tuple[int, Mapping[str, Any]]]
 
 def json_records(data: bytes, limits: FileLimits) -> Records:
     """Yield the objects of a JSON list."""
-    try:
-        rows = strict_json.loads(data, max_depth=MAX_DEPTH + 1, max_values=limits.size // CELL)
-    except strict_json.TooManyValues:
-        raise too_large(limits) from None
-    except strict_json.NotJson as error:
-        raise BadSheet(str(error)) from None
+    rows = _parsed(data, limits, MAX_DEPTH + 1)
     if not isinstance(rows, list):
         raise BadSheet("must contain a list of objects")
     for number, row in enumerate(rows, 1):
@@ -31,16 +26,19 @@ def json_records(data: bytes, limits: FileLimits) -> Records:
 
 def ndjson_records(data: bytes, limits: FileLimits) -> Records:
     """Yield the objects of a file that has one JSON object per line."""
-    left = limits.size // CELL
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
             continue
-        try:
-            row = strict_json.loads(line, max_depth=MAX_DEPTH, max_values=left)
-        except strict_json.TooManyValues:
-            raise too_large(limits) from None
-        except strict_json.NotJson as error:
-            raise BadSheet(f"line {number}: {error}") from None
+        row = _parsed(line, limits, MAX_DEPTH, f"line {number}: ")
         if not isinstance(row, Mapping):
             raise BadSheet(f"line {number} is not an object")
         yield number, row
+
+
+def _parsed(data: bytes, limits: FileLimits, depth: int, place: str = "") -> Any:
+    try:
+        return strict_json.loads(data, max_depth=depth, max_values=limits.size // CELL)
+    except strict_json.TooManyValues:
+        raise too_large(limits) from None
+    except strict_json.NotJson as error:
+        raise BadSheet(f"{place}{error}") from None

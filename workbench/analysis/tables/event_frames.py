@@ -32,7 +32,7 @@ ARRIVAL = "arrival"
 """Source of a time that is the arrival of a delivery by the clock of this machine."""
 
 UNREAD_TIME = "a delivery time that cannot be read"
-"""Remark on a delivery whose stated time is no ISO 8601 or Unix time."""
+"""Remark on a delivery whose stated time is not ISO 8601 or Unix time."""
 
 COMPUTED = ("kind", "at", "at_source")
 """Columns of event frames that are not members of the event."""

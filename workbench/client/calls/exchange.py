@@ -5,7 +5,6 @@ are tried up to three times by default. A call with an effect is sent again only
 or if it was refused with a 401 and another key is available.
 """
 
-import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from workbench.base import errors
-from workbench.base.errors import LOG, Attempt, Problem, advise, visible
+from workbench.base.errors import Attempt, Problem, advise, logger, visible
 from workbench.base.schema import checks, strict_json
 from workbench.base.system.messages import ACTOR, ACTOR_HEADER
 from workbench.client.calls import messages
@@ -491,7 +490,7 @@ class Exchange:
         if why is None:
             if extra := getattr(self.answer, "extra", None):
                 names = visible(", ".join(sorted(map(str, extra))), 120)
-                self.once("extra", f"undocumented members ({names})", LOG.info)
+                self.once("extra", f"undocumented members ({names})", logger().info)
             return
         accepted = f"{self.described}: accepted ({response.status}), but the answer"
         text = f"{accepted} could not be read: {why}."
@@ -515,8 +514,9 @@ class Exchange:
             for context, collected in RESPONSES.get():
                 if context is self.context:
                     collected.append(outcome)
-        traces = sys.modules.get("opentelemetry.trace")  # programs that use tracing have imported OpenTelemetry
-        if traces is None and not LOG.isEnabledFor(logging.INFO):
+        # a program that uses tracing or logging has imported its module
+        traces, logging = sys.modules.get("opentelemetry.trace"), sys.modules.get("logging")
+        if traces is None and (logging is None or not logger().isEnabledFor(logging.INFO)):
             return
         name, status, request_id = self.operation.name, None, None
         if isinstance(outcome, HttpResponse):
@@ -533,7 +533,7 @@ class Exchange:
             "attempt": self.attempt and self.attempt.id,
             "request_id": request_id,
         }
-        LOG.info("%s: %s, %.3f s, try %d", name, status or "no answer", seconds, self.tries, extra={"call": call})
+        logger().info("%s: %s, %.3f s, try %d", name, status or "no answer", seconds, self.tries, extra={"call": call})
         if traces is not None:
             _trace(traces, call, failed=status is None or status >= 400)
 
@@ -544,7 +544,7 @@ class Exchange:
             self.context.newest_date = (date, self.context.clock.now().timestamp())
         for name, notice in messages.NOTICES.items():
             if (value := response.headers.get(name)) is not None:
-                say = LOG.warning if name == "workbench-fault" else self.notices.append
+                say = logger().warning if name == "workbench-fault" else self.notices.append
                 self.once(name, f"{notice} ({visible(value, 120)})", say)
 
     def once(self, kind: str, note: str, say: Callable[[str], object]) -> None:

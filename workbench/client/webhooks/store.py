@@ -128,7 +128,7 @@ def marked(event: AnyEvent, verified: bool) -> AnyEvent:
 
 
 class ParsedEvents:
-    """Cache of the newest events of a store as parsed records, limited by the size of their bodies."""
+    """Cache of a store's newest events as parsed records. The total size of their bodies is limited."""
 
     def __init__(self) -> None:
         self._events: dict[int, AnyEvent] = {}  # by sequence number, oldest first

@@ -232,7 +232,7 @@ def shortened(address: object) -> str:
 
 
 def credit_of(token: Token, tokens: Fraction | None = None) -> Fraction | None:
-    """Return the credit value of a token's balance, or of another number of tokens, in USD; None if a rate is unknown.
+    """Return the credit in USD for a token's balance, or for another number of tokens; None if a rate is unknown.
 
     Balances are whole tokens, exchange rates USD per token and advance rates percentages, as declared in `Token`.
     """

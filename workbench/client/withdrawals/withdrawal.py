@@ -105,7 +105,7 @@ class Withdrawal(NotSerializable, Shown):
         self.plan, self._context, self._clock = plan, context, clock
         self.status = visible(str(answer.status), 80)
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
-        # the answer has a time that could not be parsed as text
+        # a time that could not be parsed remains text in the answer
         self.expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None
         # the signed message contains the time in this form
         self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
