@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypedDict
 from matplotlib.axes import Axes
 
 from workbench.analysis.charts.canvas import Size, canvas
-from workbench.analysis.charts.kinds import KINDS, Form, Picture
+from workbench.analysis.charts.kinds import KINDS, Form, Picture, legend_key
 
 P = ParamSpec("P")
 _DOC = """
@@ -69,5 +69,7 @@ def drawn(
             more = None
         else:
             more = KINDS[form.kind](on, picture, form)
+            if picture.legend:
+                on.legend([legend_key(*entry) for entry in picture.legend.items()])
         on.notes(*picture.notes, *(more or ()))
     return on.axes

@@ -98,7 +98,7 @@ def outlined(color: str) -> dict[str, Any]:
     return {"facecolor": "none", "edgecolor": color, "linewidth": 1.4}
 
 
-def _key(text: str, look: Look) -> Patch:
+def legend_key(text: str, look: Look) -> Patch:
     """Return the legend entry for filled bars. Its pattern is denser because the entry is small."""
     hatch = look.hatch * (1 if look.hatch in ("o", ".", "*") else 2)
     return Patch(**filled(Look(look.color, hatch=hatch)), label=text)
@@ -130,9 +130,7 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     on.labels(scale.unit(picture.unit), "")
     if is_nested:
         outer, inner = form.nested
-        on.legend([Patch(**outlined(on.ink), label=outer), _key(inner, Look(on.ink))])
-    elif picture.legend:
-        on.legend([_key(*entry) for entry in picture.legend.items()])
+        on.legend([Patch(**outlined(on.ink), label=outer), legend_key(inner, Look(on.ink))])
 
 
 def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
@@ -228,9 +226,7 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
         if not picture.legend:
             on.say(_course(name, [*values.values()], picture.places))
     on.time_axis(steps, scale.unit(picture.unit))
-    if picture.legend:
-        on.say(*(name.removesuffix(BELOW) for name in picture.legend))
-        on.legend([_key(*entry) for entry in picture.legend.items()])
+    on.say(*(name.removesuffix(BELOW) for name in picture.legend))
 
 
 # -- a grid
@@ -238,19 +234,18 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
 
 def _grid(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw shares as a colored grid, with one row for each group in `by`. Running periods are hatched."""
-    rows, x, (share_of,) = picture.rows, form.x, form.y
-    grid, running = (rows.pivot(index=form.by, columns=x, values=values) for values in (share_of, "running"))
-    shares = grid.to_numpy(dtype="float64", na_value=np.nan)
-    is_open = running.to_numpy(dtype=bool, na_value=False)
+    x, (share_of,) = form.x, form.y
+    rows = picture.rows.dropna(subset=share_of)
+    grid = rows.pivot(index=form.by, columns=x, values=share_of)
     means = rows.groupby(x)[share_of].mean()
     on.say(*(f"month {month}: {means[month]:.0%} on average" for month in (1, 3, 6) if month in means))
+    shares = grid.to_numpy(dtype="float64", na_value=np.nan)
     on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (row, column), share in np.ndenumerate(shares):
-        if np.isnan(share):
-            continue
+    for group, step, share, is_open in rows[[form.by, x, share_of, "running"]].itertuples(index=False):
+        row, column = grid.index.get_loc(group), grid.columns.get_loc(step)
         ink = "white" if share > _DARK else "black"
         on.annotate(column, row, f"{share:.0%}", ha="center", va="center", color=ink)
-        if is_open[row, column]:
+        if is_open:
             on.axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="//", alpha=0.35))
     on.axes.set_yticks(range(len(grid)), [*rows.groupby(form.by)["name"].first()])
     on.axes.set_xticks(range(grid.shape[1]), [*map(str, grid.columns)])
