@@ -30,7 +30,7 @@ class Dice(Random):
     """Random choices."""
 
     def pick(self, what: str, options: Options) -> str:
-        """Return a random option."""
+        """Return an option, drawn at random by its weight."""
         return self.choices(options[0], cum_weights=options[1])[0]
 
     def between(self, what: str, knots: Sequence[float]) -> float:
