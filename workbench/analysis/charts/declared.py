@@ -61,7 +61,7 @@ def drawn(
     is_empty = not len(picture.rows)
     names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # their width limits that of the title
     rows = picture.rows[form.by].nunique() if form.kind == "grid" else len(names)
-    has_legend = bool(picture.legend or form.nested)
+    has_legend = bool(picture.legend or picture.nested)
     with canvas(picture.data, ax, size, rows) as on:
         on.title(picture.subject, title, labels=names, legend=has_legend and not is_empty)
         if is_empty:

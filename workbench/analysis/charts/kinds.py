@@ -55,6 +55,7 @@ class Picture:
         steps: Time steps of the rows. If they are present, `x` is the index of a step.
         places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
         legend: Look of each part of a bar, or of each column, by its name in the legend.
+        nested: Names of the outer and the inner bars, if each bar has an inner bar.
         form: Replaces the form that `@chart` declares.
     """
 
@@ -66,6 +67,7 @@ class Picture:
     steps: Steps | None = None
     places: int | None = None
     legend: Mapping[str, Look] = {}
+    nested: tuple[str, ...] = ()
     form: "Form | None" = None
 
 
@@ -73,15 +75,14 @@ class Picture:
 class Form:
     """How a chart is drawn: its kind, the columns of its axes, and the column that groups its rows.
 
-    Each column in `y` is drawn as a line, or as columns. In a bar chart, `nested` names the outer and the inner bars. A
-    step without a row has the value 0, or no value if `known` is true.
+    Each column in `y` is drawn as a line, or as columns. A step without a row has the value 0; if `known` is true, it
+    has no value.
     """
 
     kind: str
     x: str = ""
     y: tuple[str, ...] = ()
     by: str = ""
-    nested: tuple[str, ...] = ()
     empty: str = "there are no rows"
     whole: bool = False  # whether the axis has only whole numbers
     most: float | None = None  # upper limit of the number axis
@@ -110,7 +111,7 @@ def legend_key(text: str, look: Look) -> Patch:
 def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw horizontal bars from top to bottom. The last length of a nested bar is drawn within the first."""
     bars: Sequence[Bar] = picture.rows
-    is_nested, ends = bool(form.nested), list[float]()
+    is_nested, ends = bool(picture.nested), list[float]()
     scale = scale_of(length for bar in bars for length in (bar.lengths if is_nested else [total(bar.lengths)]))
     for row, bar in enumerate(bars):
         end = 0.0
@@ -129,7 +130,7 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     _fit_bars(on, ends, bars)
     on.labels(scale.unit(picture.unit), "")
     if is_nested:
-        outer, inner = form.nested
+        outer, inner = picture.nested
         on.legend([Patch(**outlined(on.ink), label=outer), legend_key(inner, Look(on.ink))])
 
 
