@@ -9,7 +9,7 @@ import sqlite3
 from typing import Literal, assert_type
 
 import workbench as wb
-from workbench.analysis.rewards import Rewards
+from workbench.analysis.rewards.read_result import Rewards
 from workbench.records import (
     AnyEvent,
     CompanyApplication,

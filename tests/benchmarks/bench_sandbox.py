@@ -72,11 +72,12 @@ def authorization() -> tuple[float, float, float]:
 RESTART = """
 import sys, time
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 began = time.perf_counter(), time.process_time()
 sandbox = Sandbox(path=sys.argv[1])
 headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
 path = f"/v1/simulate/transactions/{sys.argv[2]}/settle"
-assert sandbox._engine.answer(Request("POST", path, "", headers, b'{"amount": 1}')).status == 200
+assert internals(sandbox).engine.answer(Request("POST", path, "", headers, b'{"amount": 1}')).status == 200
 print(f"{time.perf_counter() - began[0]:.2f} s, {time.process_time() - began[1]:.2f} s of processor time")
 """
 

@@ -4,7 +4,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -109,18 +109,26 @@ def handlers() -> Iterator[None]:
 
 
 def moments(*plain: tuple[int, int]) -> list[Any]:
-    """Return pairs of a worker count and a call: a few in the plain tier, many in the soak."""
-    every = [(workers, at) for workers in (1, 3, 8) for at in range(1, 101)]
-    return [one if one in plain else pytest.param(*one, marks=pytest.mark.soak) for one in every]
+    """Return worker counts, each with calls to stop at: one call in the plain tier, a hundred in the soak."""
+    many = [pytest.param(workers, range(1, 101), marks=pytest.mark.soak, id=f"{workers}-many") for workers in (1, 3, 8)]
+    return [*(pytest.param(workers, [at], id=f"{workers}-{at}") for workers, at in plain), *many]
 
 
 # In CPython, an exception that a signal handler raises during `Thread.start` can end the new thread.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("workers, at", moments((1, 1), (3, 17), (8, 17)))
+@pytest.mark.parametrize("workers, calls", moments((1, 1), (3, 17), (8, 17)))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, workers: int, at: int) -> None:
+def test_a_bulk_run_begins_nothing_after_it_raised(
+    tmp_path: Path, kind: str, workers: int, calls: Iterable[int]
+) -> None:
     """Calls in flight are awaited and recorded, and a resume sends each remaining row once."""
-    service, path = Service(kind, at), tmp_path / "run"
+    for at in calls:
+        begins_nothing(tmp_path / f"run-{at}", kind, workers, at)
+
+
+def begins_nothing(path: Path, kind: str, workers: int, at: int) -> None:
+    """Stop a bulk run at a call, and look at its calls, its file and its resume."""
+    service = Service(kind, at)
     rows = [{**PURCHASE, "amount": 100 + number} for number in range(ROWS)]
     with pytest.raises(EXPECTED[kind]):
         run(service.client().simulate_authorization, rows, workers=workers, path=path, progress=service.progress)
@@ -139,10 +147,16 @@ def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, wo
     assert service.effects == ROWS - len(final.unknown())
 
 
-@pytest.mark.parametrize("workers, at", moments((1, 17), (3, 1), (3, 17)))
+@pytest.mark.parametrize("workers, calls", moments((1, 17), (3, 1), (3, 17)))
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "progress callback"])
-def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, workers: int, at: int) -> None:
+def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, workers: int, calls: Iterable[int]) -> None:
     """After Ctrl-C, the runs in progress are finished. After any other exception, only the calls in flight are."""
+    for at in calls:
+        begins_no_call(kind, workers, at)
+
+
+def begins_no_call(kind: str, workers: int, at: int) -> None:
+    """Stop many runs at a call, and look at the calls after it."""
     service = Service(kind, at)
     with pytest.raises(EXPECTED[kind]) as caught:
         run_many(service.client(), TWICE, [{"amount": 100 + n} for n in range(ROWS)], workers=workers)

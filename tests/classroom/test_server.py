@@ -389,7 +389,7 @@ def test_a_pause_stops_effects_of_all_until_it_ends(ann: Caller, bob: Caller, tr
     assert (refused.status_code, refused.json()["message"]) == (403, "The class is paused by your trainer")
     assert trainer.board()["paused"]
     assert ann.get("_class").status_code == 200
-    assert ann.control("guide", api_key=None)["cards"]
+    assert ann.control("guide")["cards"]
     assert ann.control("balance", card_id=body["cardId"])["held"] == 0
     assert "paused" in ann.control("deposit", amount="1.00")["message"]
     trainer.act("all", "resume")

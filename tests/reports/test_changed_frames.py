@@ -317,7 +317,10 @@ def test_events_without_a_currency_that_contradict_are_stated(currency: Any) -> 
     both = both if currency == "column missing" else both.assign(**{"body.spend.currency": currency})
     notes = wb.history(both).transactions().attrs["notes"]
 
-    assert f"Events that repeat an id with other content: {len(other)} (moved_cents {999 * len(other):,}); " in " ".join(notes)
+    assert (
+        f"Events that repeat an id with other content: {len(other)} (moved_cents {999 * len(other):,}); "
+        in " ".join(notes)
+    )
 
 
 def test_a_query_with_the_keyword_at_says_how_to_write_the_column() -> None:

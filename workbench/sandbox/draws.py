@@ -3,6 +3,7 @@
 Users of a card program, sequences of random purchases, and universes draw their purchases here.
 """
 
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -30,8 +31,9 @@ class Dice(Random):
     """Random choices."""
 
     def pick(self, what: str, options: Options) -> str:
-        """Return a random option."""
-        return self.choices(options[0], cum_weights=options[1])[0]
+        """Return an option, drawn at random by its weight."""
+        names, totals = options
+        return names[bisect(totals, self.random() * totals[-1], 0, len(totals) - 1)]
 
     def between(self, what: str, knots: Sequence[float]) -> float:
         """Return a random value with the given quantiles."""

@@ -87,13 +87,8 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
     return key
 
 
-def add_tenant(store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> Record:
-    """Add a tenant with a small world and without a key, and return the tenant."""
-    return _Tenant(store, seeds, name, kind, start).populate()
-
-
-class _Tenant:
-    """Builder of one tenant's records."""
+class TenantBuilder:
+    """Builder of a tenant with a small world and without a key."""
 
     def __init__(self, store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> None:
         self.store = store
@@ -105,6 +100,7 @@ class _Tenant:
         self.people = 0
 
     def populate(self) -> Record:
+        """Store the tenant and its records, and return the tenant."""
         tenant = self.store.save("tenant", {"id": self.id, "name": self.name, **self.kind})
         small = self.name != PRIMARY
         company = self.company() if self.kind["team"] == "company" or not small else None

@@ -8,7 +8,7 @@ from workbench.sandbox import rewards
 from workbench.sandbox.context import NEVER, Seeds
 from workbench.sandbox.program_members import Users, add_listed
 from workbench.sandbox.store import Members, Store
-from workbench.sandbox.tenants import KEYS, PRIMARY, TENANTS, add_key, add_tenant, tenant_id
+from workbench.sandbox.tenants import KEYS, PRIMARY, TENANTS, TenantBuilder, add_key, tenant_id
 
 
 def new_world() -> str:
@@ -45,5 +45,5 @@ def _base(seeds: Seeds, start: int) -> Mapping[str, Members]:
     for name, (tenant, roles) in KEYS.items():
         add_key(store, seeds, name, tenant_id(seeds, tenant), roles)
     for name, kind in TENANTS.items():
-        add_tenant(store, seeds, name, kind, start)
+        TenantBuilder(store, seeds, name, kind, start).populate()
     return store.copy()

@@ -253,11 +253,11 @@ class Steps:
         """Return the label of the time axis."""
         return f"{'ISO week' if self.by == 'week' else period_name(self.by)} ({self.tz})"
 
-    def ticks(self, letters: int) -> tuple[list[int], list[str]]:
+    def ticks(self, letters: int) -> tuple[Sequence[int], list[str]]:
         """Return tick positions and labels that fit an axis with space for `letters` characters."""
         count = len(self.starts)
         most = max(2, letters // (len(self.label(0)) + 2))
-        positions = list(range(0, count, max(1, -(-count // most))))
+        positions = range(0, count, max(1, -(-count // most)))
         return positions, [*map(self.label, positions)]
 
 

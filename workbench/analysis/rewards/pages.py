@@ -59,7 +59,7 @@ class PageRequest:
 
 
 End = Literal["all", "reach", "offset ignored", "drift", "failed"]
-Keys = Sequence[Key]
+Keys = list[Key]
 Requests = Generator[PageRequest, Keys, None]
 
 
@@ -92,13 +92,21 @@ class PageCursor:
         """Yield the pages to request. The caller sends back the row keys of each page."""
         earlier: list[Keys] = []
         while True:
-            pages: list[Keys] = []
             start = len(self.kept)
-            drifted = yield from self._reading(pages, limit, reach)
-            if not drifted:
+            reading = self._reading(limit, reach)
+            offset = next(reading)
+            try:
+                while True:
+                    page = yield PageRequest(offset, limit)
+                    self.pages += 1
+                    earlier.append(page)
+                    self.kept.append(())
+                    offset = reading.send(page)
+            except StopIteration as ended:
+                has_changed = ended.value
+            if not has_changed:
                 self.kept[:start] = [()] * start
                 return
-            earlier += pages
             if self.readings == MAX_READINGS:
                 self.end = "drift"
                 self.kept[:] = _newest(earlier)
@@ -106,54 +114,47 @@ class PageCursor:
             # Rows shifted during the read, so some may be missing. Read the list again from its start.
             self.readings += 1
 
-    def _reading(self, pages: list[Keys], limit: int, reach: int) -> Generator[PageRequest, Keys, bool]:
-        """Read the list once; return whether the list changed during the read."""
+    def _reading(self, limit: int, reach: int) -> Generator[int, Keys, bool]:
+        """Yield the offsets for reading the list once; return whether the list changed during the read."""
         seen: set[Key] = set()
         lengths: list[int] = []
         self.duplicates = self.without_id = 0
         self.hidden = False
-        before: Keys = ()
+        before: Keys = []
         beyond = False  # whether the previous page was empty
         offset = before_at = 0
 
-        def request(at: int) -> Generator[PageRequest, Keys, Keys]:
-            self.pages += 1
-            page = yield PageRequest(at, limit)
-            pages.append(page)
-            self.kept.append(())
-            return page
-
         while True:
             self.offset = offset
-            page = yield from request(offset)
+            page = yield offset
             at = len(self.kept) - 1
             full_before = len(before) >= limit
             overlap = before_at + len(before) - offset if full_before else 0
             # The same page at two offsets suggests that the service ignores the offset. If the page is short, hidden
             # rows may be the cause instead; then a third request, one full limit later, returns other rows.
-            same = bool(before) and list(page) == list(before)
+            same = bool(before) and page == before
             if same and not full_before:
-                same = before_at + limit <= reach and list((yield from request(before_at + limit))) == list(page)
+                same = before_at + limit <= reach and (yield before_at + limit) == page
             if same:
                 self.end = "offset ignored"
                 return False
-            if full_before and list(page[:overlap]) != list(before[-overlap:]):
+            if full_before and page[:overlap] != before[-overlap:]:
                 return True
             if not page:
                 # A page may be empty because all of its rows are hidden. If that is likely, request one more page.
                 if (self.hidden or (at and self.kept[at - 1] == ())) and not beyond and offset + limit <= reach:
-                    before, beyond, offset = (), True, offset + limit
+                    before, beyond, offset = [], True, offset + limit
                     continue
                 self.end = "all"
                 break
-            self.hidden = self.hidden or beyond
+            self.hidden |= beyond
             beyond = False
             if before and not full_before:
                 if any(key in seen for key in page if key[1] is not None):
                     # The page repeats earlier rows: either the service leaves hidden rows out of pages, or the list
                     # shifted. Requesting the short page again shows which.
-                    again = yield from request(before_at)
-                    if list(again) != list(before):
+                    again = yield before_at
+                    if again != before:
                         return True
                 self.hidden = True
             self.kept[at] = self._new(page, overlap, seen)
@@ -166,15 +167,13 @@ class PageCursor:
         usual = lengths[0] if lengths else limit
         if usual < limit and all(n == usual for n in lengths[:-1]) and (len(lengths) > 2 or usual == DEFAULT_LIMIT):
             self.limit_ignored = usual if len(lengths) > 1 else None
-            self.hidden = self.hidden and self.limit_ignored is None
+            self.hidden &= self.limit_ignored is None
         return False
 
     def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
         """Return the rows of a page outside the overlap that are not in `seen`. Rows without an id are always new."""
         new = []
-        for i, key in enumerate(page):
-            if i < overlap:
-                continue
+        for i, key in enumerate(page[overlap:], overlap):
             if key[1] is None:
                 self.without_id += 1
             elif key in seen:

@@ -18,7 +18,7 @@ from workbench.sandbox.control_records import (
 )
 from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
 from workbench.sandbox.store import Record
-from workbench.sandbox.tenants import PRIMARY, add_key, add_tenant
+from workbench.sandbox.tenants import PRIMARY, TenantBuilder, add_key
 from workbench.service.interface.contracts import IssuingContract
 from workbench.service.interface.vocabulary import EventApplicationStatus, Role
 
@@ -50,7 +50,7 @@ class CreationControls(ControlGroup):
         self._require_free_name(name)
         kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
         store, seeds = self._engine.store, self._engine.seeds
-        tenant = add_tenant(store, seeds, name, kind, self._engine.clock.ms)
+        tenant = TenantBuilder(store, seeds, name, kind, self._engine.clock.ms).populate()
         add_key(store, seeds, name, tenant["id"], tuple(Role))
         return self._tenant(tenant)
 
