@@ -157,6 +157,16 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
 
+def test_a_chain_has_its_name_if_its_id_is_a_positive_number() -> None:
+    """The id 1 is Ethereum; an id that names no chain is shown as it is."""
+    values = wb.history(samples.contracts()).contracts().iloc[:1]
+    shown = {chain: names(charts.collateral_chart(values.assign(chain_id=chain)))[0] for chain in (1, 0, -1)}
+
+    assert {chain: name.partition(" · ")[0] for chain, name in shown.items()} == {
+        1: "Ethereum", 0: "chain 0", -1: "chain -1"
+    }  # fmt: skip
+
+
 def test_funnel_counts_people_not_events() -> None:
     """One who came back to a status is counted once in it; the last status is where they are now."""
     axes = charts.funnel_chart(samples.history())

@@ -238,3 +238,16 @@ def test_a_ledger_without_times_is_compared() -> None:
 
     assert wb.history(ledger).reconcile(ledger).empty
     assert len(wb.history(ledger.iloc[:1]).reconcile(ledger)) == 1
+
+
+def test_an_empty_ledger_states_its_currency_if_it_has_the_column() -> None:
+    """All postings of all currencies are then missing in it; without the column, the currency is asked for."""
+    both = pd.concat(
+        [theirs(10, 1), theirs(10, 2).assign(currency="eur", transaction_id=lambda f: "e" + f["transaction_id"])]
+    )
+    breaks = wb.history(both).reconcile(both.iloc[:0])
+
+    assert set(breaks["break"]) == {"missing here"}
+    assert len(breaks) == len(both)
+    with pytest.raises(UsageError, match="the history has eur, usd"):
+        wb.history(both).reconcile(both.iloc[:0].drop(columns="currency"))

@@ -57,7 +57,7 @@ class AskView(Displayed):
         return answered if self._is_quiz and answered is not None else course.check(self._name)
 
     def press(self, act: Act) -> None:
-        """Show the feedback of a button."""
+        """Run the action of a button, and show its feedback or error."""
         try:
             said = act()._repr_html_()
         except WorkbenchError as error:

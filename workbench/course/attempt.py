@@ -55,7 +55,7 @@ class Attempt:
 
     @cached_property
     def state(self) -> Facts:
-        """The values that `begin` stored, as JSON; empty before."""
+        """JSON values that `begin` stored; empty before the task begins."""
         return self.store.get(f"{self.attempts}{self.task.name}") or {}
 
     def do(self, kind: str, values: Record) -> Facts:
@@ -206,9 +206,9 @@ class Attempt:
 
 
 def run(client: Client, sandbox: object, names: Record, step: Record) -> Facts:
-    """Run one call or control of a world, and return the id of its result by its name.
+    """Run one step of a task's world, and return the id of its result by the step's name.
 
-    A step has `do`, its arguments, and `as`, the name for the id.
+    A step has `do` (an operation or a control), the arguments, and optionally `as`, the name for the id.
 
     Raises:
         LookupError: An argument refers to a record that the sandbox does not hold.

@@ -32,5 +32,5 @@ class Display(Shown):
 
 
 def marked(html: str) -> str:
-    """Return HTML in which text between backticks is code."""
+    """Return HTML with text between backticks marked as code."""
     return re.sub("`([^`<>\n]+)`", r"<code>\1</code>", html)

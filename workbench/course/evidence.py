@@ -139,7 +139,7 @@ class Evidence:
         """Return the learner's requests since the task began, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         begun = next((number for number, entry in enumerate(log, 1) if signature(entry) == self.state["request"]), 0)
-        others = self.state["others"]  # among them, the purchases of the live traffic and of the trainer
+        others = self.state["others"]  # ids of records and events that the learner did not cause, such as live traffic
         return [
             entry
             for entry in log[begun:]
@@ -167,7 +167,7 @@ class Evidence:
 
 
 def operator(sandbox: Any, ca_file: str | None = None) -> Client:
-    """Return a client for events in a world that the learner does not cause. Injected faults do not affect it."""
+    """Return a client, unaffected by injected faults, for calls in a task's world that are not the learner's."""
     transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)

@@ -1,4 +1,4 @@
-"""Judge of tasks. It returns the unmet criteria for people in a notebook, the panel or a prompt, and for programs."""
+"""Judge tasks: compare the evidence with the criteria, and return the unmet criteria as sentences."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ def judge(task: Task, seen: Evidence) -> tuple[str, ...]:
 
 
 class _Judgment:
-    """Criteria compared with the evidence. Later criteria can refer to what earlier criteria found."""
+    """Comparison of criteria with the evidence. Later criteria can refer to records that earlier criteria found."""
 
     def __init__(self, seen: Evidence) -> None:
         self._seen = seen
@@ -88,7 +88,7 @@ class _Judgment:
         return [dict(flat(record)) for record in records]
 
     def _differing(self, record: Record, members: Record) -> list[str]:
-        """Return the paths of the members that a record does not have as expected."""
+        """Return the paths of the members in which a record differs from the expected members."""
         return [path for path, value in members.items() if not self._fits(record, path, value)]
 
     def _fits(self, record: Record, path: str, expected: object) -> bool:
@@ -126,7 +126,7 @@ class _Judgment:
 
 
 def _bounds(expected: Expectation, chosen: int) -> tuple[int, int]:
-    """Return the number of matches that are needed, and the number that is allowed."""
+    """Return the minimum and the maximum number of matches."""
     usual = {"not_called": 0, "event": "1+"}.get(expected.verb, "1+" if expected.others else 1)
     count = str(usual if expected.count is None else expected.count)
     least = chosen if count == "all" else int(count.removesuffix("+"))

@@ -36,7 +36,7 @@ PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 
 
 class Asked(Display):
-    """A sheet in whose place a notebook shows the widgets of a view."""
+    """A sheet that a notebook shows as widgets (the class `view` of `ask_view`)."""
 
     view = "ChooserView"
 

@@ -105,12 +105,12 @@ def no_answer(host: str, error: Exception) -> Exception:
 
 
 def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]:
-    """Ask the class server at a learner's URL for the status, or send an entry to the server. Return the answer.
+    """Ask the class server at a learner's URL for the status, or send an action with `content`. Return the answer.
 
     Raises:
         NotSent: The class server did not answer.
-        UsageError: The class refused the entry.
-        WrongEnvironment: The URL is not that of a class.
+        UsageError: The class refused the action.
+        WrongEnvironment: The URL does not belong to a class.
     """
     import httpx
 

@@ -23,8 +23,8 @@ _MAX_WAIT = 10.0  # seconds to wait for the lock
 def exclusive() -> Iterator[None]:
     """Hold the lock of the file, so that no other thread or kernel changes values between a read and a write.
 
-    After ten seconds of waiting for another process, which may be suspended, this one warns and continues without the
-    lock.
+    After ten seconds of waiting for another process, which may be suspended, this process warns and continues without
+    the lock.
     """
     with _of_threads:
         lock = FileLock(state_path() / FILE)

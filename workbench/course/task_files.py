@@ -36,7 +36,7 @@ class Expectation:
             otherwise they are the created and changed records.
         members: Members that the selected records, requests or events must have. The key in a file is `with`.
         others: Whether other requests of the operation are allowed.
-        count: Required number: a number, "2+" for at least two, or "all" for all that are selected.
+        count: Required number of matches: a number, "2+" for at least two, or "all" for everything selected.
         distinct: Member that must differ among the matches.
         status: Status of the requests; 200 by default.
         fault: Whether a fault was injected into the request.

@@ -25,7 +25,7 @@ class TaskResult:
 
     @property
     def row(self) -> Facts:
-        """Row of a table, without the numbers that are zero."""
+        """The result as the row of a table. Zero values are empty."""
         return {
             "status": "✓ done" if self.done else "○ not done",
             "tries": self.tries or None,

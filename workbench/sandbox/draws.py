@@ -31,7 +31,7 @@ class Dice(Random):
     """Random choices."""
 
     def pick(self, what: str, options: Options) -> str:
-        """Return a random option."""
+        """Return an option, drawn at random by its weight."""
         names, totals = options
         return names[bisect(totals, self.random() * totals[-1], 0, len(totals) - 1)]
 

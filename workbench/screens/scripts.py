@@ -8,6 +8,6 @@ FOCUS = Path(__file__).parent / "forms" / "focus.js"
 
 
 def bundle(*modules: Path) -> str:
-    """Return JavaScript modules joined into one module without imports and exports, which can be rendered."""
+    """Return JavaScript modules joined into one module, which exports only the function `render` for a widget."""
     texts = (module.read_text(encoding="utf-8") for module in modules)
     return re.sub(r"^(import|export) .*\n", "", "".join(texts), flags=re.MULTILINE) + "export default { render };"

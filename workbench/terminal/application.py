@@ -66,7 +66,7 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
         for verb, place in commands.COMMANDS[name].items():
             command: Any = f"workbench.terminal.{place}"
             if described or not verb:
-                from pkgutil import resolve_name  # imported late, since a single command needs no other ones
+                from pkgutil import resolve_name  # imported only to show the help of several commands
 
                 command = resolve_name(command)
             group.command(command, name=verb) if verb else group.default(command)

@@ -83,7 +83,7 @@ def resend(api: "Session", event: str, /) -> Any:
 
 @contextmanager
 def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Yield an inbox, with the sandbox's events or a profile's events that `listen` received, and the signing key.
+    """Yield the inbox of the sandbox, or of a profile with the events that `listen` received; also the signing key.
 
     Args:
         unsigned: When receiving, whether to accept unsigned deliveries. None only reads stored events.

@@ -88,7 +88,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
 
 
 class _Output:
-    """Standard output that may be closed early, as `head` does. The command still runs to its end for its exit code.
+    """Standard output whose reader, such as `head`, may close it early. The command still runs to its end.
 
     A command with endless output calls `flush_line` after each line, so that it ends.
     """

@@ -1,4 +1,4 @@
-"""Files, pipes and settings that a person names at a prompt."""
+"""Read the files, pipes and `name=value` settings that are passed on the command line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ def input_text(path: Path, limit: int) -> str:
 
 
 def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of texts such as `name=value`, by name."""
+    """Return the values by name from texts such as `name=value`."""
     if wrong := [text for text in texts if "=" not in text]:
         raise usage_error(f"--{option} {visible(wrong[0], 60)}: expected NAME=VALUE.")
     return {name: text for name, _, text in (text.partition("=") for text in texts)}

@@ -244,7 +244,7 @@ def arm(
     operations = [read_operation(name) for name in names]
     reads = ", ".join(row.name for row in operations if not row.effect)
     if reads or not operations:
-        raise usage_error(f"Not operations with an effect: {reads or 'none given'}.")
+        raise usage_error(f"Only operations with an effect can be armed, not {reads or 'an empty list'}.")
     if not 1 <= minutes <= MAX_ARMED_MINUTES:
         raise usage_error(f"--minutes must be 1 to {MAX_ARMED_MINUTES}.")
     if not reason.strip():

@@ -45,13 +45,13 @@ def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
 
 @command
 def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None = None) -> Any:
-    """Replay a corpus on a sandbox, and list the facts in which it differs. Exit code 5 unless all are accepted.
+    """Replay a corpus on a sandbox, and list the differences. Exit code 5 unless all differences are accepted.
 
     Args:
         folder: The corpus.
         behavior: Behavior of the sandbox: documented, observed, or a behavior file.
-        against: Profile of the service, at which the recorded reads are repeated. In a sandbox environment the other
-            calls are repeated too.
+        against: Profile of a service on which the recorded reads are repeated. In a sandbox environment the other calls
+            are repeated too.
     """
     from workbench.testing.corpus import Corpus
 

@@ -221,7 +221,7 @@ def serve(
         own: Serve the user's sandbox, which commands share.
         seed: Random seed of a new sandbox; default: 1.
         environment: Environment to imitate; default: sandbox.
-        behavior: Behavior on points on which the interface document is silent: documented (the default), observed, or a
+        behavior: Behavior in cases that the interface document leaves open: documented (the default), observed, or a
             TOML file of settings.
         clock: Clock of a new sandbox: now, a start time, a speed such as x60, or fixed.
         world: World of a new sandbox: small (the default), program, large, or a TOML file of a card program.

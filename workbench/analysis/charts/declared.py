@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypedDict
 from matplotlib.axes import Axes
 
 from workbench.analysis.charts.canvas import Size, canvas
-from workbench.analysis.charts.kinds import KINDS, Form, Picture
+from workbench.analysis.charts.kinds import KINDS, Form, Picture, legend_key
 
 P = ParamSpec("P")
 _DOC = """
@@ -27,7 +27,7 @@ class Place(TypedDict, total=False):
 
 
 def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P, Axes]]:
-    """Return a decorator that draws the picture that a function returns.
+    """Return a decorator. The decorated function draws its picture and returns the Axes.
 
     Args:
         kind: "bars", "lines", "columns" or "grid".
@@ -61,7 +61,7 @@ def drawn(
     is_empty = not len(picture.rows)
     names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # their width limits that of the title
     rows = picture.rows[form.by].nunique() if form.kind == "grid" else len(names)
-    has_legend = bool(picture.legend or form.nested)
+    has_legend = bool(picture.legend or picture.nested)
     with canvas(picture.data, ax, size, rows) as on:
         on.title(picture.subject, title, labels=names, legend=has_legend and not is_empty)
         if is_empty:
@@ -69,5 +69,7 @@ def drawn(
             more = None
         else:
             more = KINDS[form.kind](on, picture, form)
+            if picture.legend:
+                on.legend([legend_key(*entry) for entry in picture.legend.items()])
         on.notes(*picture.notes, *(more or ()))
     return on.axes

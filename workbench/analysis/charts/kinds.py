@@ -27,13 +27,13 @@ _DARK = 0.55  # minimum share for which the text in a grid cell is white
 
 @attrs.frozen
 class Bar:
-    """A horizontal bar, with a number and a look for each of its parts.
+    """A horizontal bar of one or more parts, each with a length and a look.
 
     Args:
         name: Name before the bar.
         text: Label after the bar.
         lengths: Lengths of the parts, drawn one after another; in a nested chart, the second inside the first.
-        looks: Look of each number.
+        looks: Look of each part.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Bar:
 
 @attrs.frozen(kw_only=True)
 class Picture:
-    """Frame to draw, with its texts.
+    """Rows of one chart, with title, unit and notes.
 
     Args:
         data: The caller's frame, whose notes and completeness are shown.
@@ -55,7 +55,8 @@ class Picture:
         steps: Time steps of the rows. If they are present, `x` is the index of a step.
         places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
         legend: Look of each part of a bar, or of each column, by its name in the legend.
-        form: Replaces the form that `@chart` declares.
+        nested: Names of the outer and the inner bars, if each bar has an inner bar.
+        form: Form of the chart, in place of the form that `@chart` declares.
     """
 
     data: pd.DataFrame
@@ -66,6 +67,7 @@ class Picture:
     steps: Steps | None = None
     places: int | None = None
     legend: Mapping[str, Look] = {}
+    nested: tuple[str, ...] = ()
     form: "Form | None" = None
 
 
@@ -73,15 +75,14 @@ class Picture:
 class Form:
     """How a chart is drawn: its kind, the columns of its axes, and the column that groups its rows.
 
-    Each column in `y` is drawn as a line, or as columns. In a bar chart, `nested` names the outer and the inner bars. A
-    step without a row has the value 0, or no value if `known` is true.
+    Each column in `y` is drawn as a line, or as vertical columns. A step without a row has the value 0, or no value if
+    `known` is true.
     """
 
     kind: str
     x: str = ""
     y: tuple[str, ...] = ()
     by: str = ""
-    nested: tuple[str, ...] = ()
     empty: str = "there are no rows"
     whole: bool = False  # whether the axis has only whole numbers
     most: float | None = None  # upper limit of the number axis
@@ -98,7 +99,7 @@ def outlined(color: str) -> dict[str, Any]:
     return {"facecolor": "none", "edgecolor": color, "linewidth": 1.4}
 
 
-def _key(text: str, look: Look) -> Patch:
+def legend_key(text: str, look: Look) -> Patch:
     """Return the legend entry for filled bars. Its pattern is denser because the entry is small."""
     hatch = look.hatch * (1 if look.hatch in ("o", ".", "*") else 2)
     return Patch(**filled(Look(look.color, hatch=hatch)), label=text)
@@ -110,7 +111,7 @@ def _key(text: str, look: Look) -> Patch:
 def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw horizontal bars from top to bottom. The last length of a nested bar is drawn within the first."""
     bars: Sequence[Bar] = picture.rows
-    is_nested, ends = bool(form.nested), list[float]()
+    is_nested, ends = bool(picture.nested), list[float]()
     scale = scale_of(length for bar in bars for length in (bar.lengths if is_nested else [total(bar.lengths)]))
     for row, bar in enumerate(bars):
         end = 0.0
@@ -129,10 +130,8 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
     _fit_bars(on, ends, bars)
     on.labels(scale.unit(picture.unit), "")
     if is_nested:
-        outer, inner = form.nested
-        on.legend([Patch(**outlined(on.ink), label=outer), _key(inner, Look(on.ink))])
-    elif picture.legend:
-        on.legend([_key(*entry) for entry in picture.legend.items()])
+        outer, inner = picture.nested
+        on.legend([Patch(**outlined(on.ink), label=outer), legend_key(inner, Look(on.ink))])
 
 
 def _fit_bars(on: Canvas, ends: Sequence[float], bars: Sequence[Bar]) -> None:
@@ -228,9 +227,7 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
         if not picture.legend:
             on.say(_course(name, [*values.values()], picture.places))
     on.time_axis(steps, scale.unit(picture.unit))
-    if picture.legend:
-        on.say(*(name.removesuffix(BELOW) for name in picture.legend))
-        on.legend([_key(*entry) for entry in picture.legend.items()])
+    on.say(*(name.removesuffix(BELOW) for name in picture.legend))
 
 
 # -- a grid
@@ -238,19 +235,18 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
 
 def _grid(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw shares as a colored grid, with one row for each group in `by`. Running periods are hatched."""
-    rows, x, (share_of,) = picture.rows, form.x, form.y
-    grid, running = (rows.pivot(index=form.by, columns=x, values=values) for values in (share_of, "running"))
-    shares = grid.to_numpy(dtype="float64", na_value=np.nan)
-    is_open = running.to_numpy(dtype=bool, na_value=False)
+    x, (share_of,) = form.x, form.y
+    rows = picture.rows.dropna(subset=share_of)
+    grid = rows.pivot(index=form.by, columns=x, values=share_of)
     means = rows.groupby(x)[share_of].mean()
     on.say(*(f"month {month}: {means[month]:.0%} on average" for month in (1, 3, 6) if month in means))
+    shares = grid.to_numpy(dtype="float64", na_value=np.nan)
     on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (row, column), share in np.ndenumerate(shares):
-        if np.isnan(share):
-            continue
+    for group, step, share, is_open in rows[[form.by, x, share_of, "running"]].itertuples(index=False):
+        row, column = grid.index.get_loc(group), grid.columns.get_loc(step)
         ink = "white" if share > _DARK else "black"
         on.annotate(column, row, f"{share:.0%}", ha="center", va="center", color=ink)
-        if is_open[row, column]:
+        if is_open:
             on.axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="//", alpha=0.35))
     on.axes.set_yticks(range(len(grid)), [*rows.groupby(form.by)["name"].first()])
     on.axes.set_xticks(range(grid.shape[1]), [*map(str, grid.columns)])

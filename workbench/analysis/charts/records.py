@@ -55,9 +55,9 @@ def _more(names: Sequence[str], noun: str) -> str:
     return f"{len(names) - _MAX:,} more {noun} are left out." if len(names) > _MAX else ""
 
 
-@chart("bars", nested=("ever", "now"), whole=True, empty="no application has a status")
+@chart("bars", whole=True, empty="no application has a status")
 def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
-    """Draw the number of applications that are in each status now, and the number that ever were.
+    """Draw how many applications are in each status now, and how many have ever been in it.
 
     Args:
         applications: Events, the result of `history.status_history`, or users and companies (current status only).
@@ -75,13 +75,10 @@ def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
         text += f", {ever[status]:,} ever" if has_past else ""
         lengths = [ever[status], now[status]] if has_past else [now[status]]
         bars.append(Bar(_status(status), text, lengths, [look(status)] * len(lengths)))
-    subject, notes, form = f"{counted(now.total(), 'application')}: present status", [_more(statuses, "statuses")], None
-    if has_past:
-        subject += " and ever reached"
-    else:
-        notes.insert(0, "Earlier statuses are not in this frame; draw events to see them.")
-        form = Form(kind="bars", whole=True, empty="no application has a status")
-    return Picture(data=data, rows=bars, subject=subject, unit="applications", notes=notes, form=form)
+    subject = f"{counted(now.total(), 'application')}: present status{' and ever reached' if has_past else ''}"
+    unknown = "" if has_past else "Earlier statuses are not in this frame; draw events to see them."
+    notes, nested = [unknown, _more(statuses, "statuses")], ("ever", "now") if has_past else ()
+    return Picture(data=data, rows=bars, subject=subject, unit="applications", notes=notes, nested=nested)
 
 
 def _statuses(applications: object) -> pd.DataFrame:
@@ -154,7 +151,7 @@ def _attempts(attempts: Any) -> int:
     return 0 if is_missing(attempts) else int(attempts)
 
 
-@chart("bars", nested=("most", "median"), empty="no time has ended")
+@chart("bars", empty="no time has ended")
 def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
 
@@ -182,13 +179,14 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     notes.append(_more([*groups.index], "groups"))
     subject = "Time from authorization to posting" if is_posting else "Time in each status"
     unit = "hours" if is_posting else "days"
-    return Picture(data=data, rows=bars, subject=f"{subject}: median, and most of them", unit=unit, notes=notes)
+    subject += ": median, and most of them"
+    return Picture(data=data, rows=bars, subject=subject, unit=unit, notes=notes, nested=("most", "median"))
 
 
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
 
 
-@chart("bars", nested=("value", "advance"), empty="no token with a balance and a rate")
+@chart("bars", empty="no token with a balance and a rate")
 def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]) -> Picture:
     """Draw the value of contracts in USD with the advance, by chain and token; or the value by chain over time.
 
@@ -212,7 +210,8 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
         f"Total value {value} USD, advance {advance} USD, {count}.",
         not_drawn(len(rest), f"{number(total(decimals(rest['value_usd'])), 2)} USD"),
     )
-    return Picture(data=data, rows=bars, subject="Collateral by chain and token", unit="USD", notes=notes)
+    subject, nested = "Collateral by chain and token", ("value", "advance")
+    return Picture(data=data, rows=bars, subject=subject, unit="USD", notes=notes, nested=nested)
 
 
 def _balances(data: pd.DataFrame) -> Picture:

@@ -24,7 +24,7 @@ _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row
 
 
 def network() -> Any:
-    """Import and return the network module, which loads httpx, TLS and the event loop."""
+    """Import and return the module `transports`, which loads httpx, TLS and the event loop."""
     from workbench.client.calls import transports
 
     return transports
@@ -50,7 +50,7 @@ class _Calls(BaseClient):
 
     @abstractmethod
     def _run(self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None) -> Any:
-        """Run the coroutine `_call` to completion, or return it to be awaited."""
+        """Run the coroutine `_call` to completion (`Client`), or return it to be awaited (`AsyncClient`)."""
 
     async def _call(self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None) -> Any:
         return await self._exchange(operation, request, resend_of)
@@ -58,7 +58,11 @@ class _Calls(BaseClient):
     def _exchange(
         self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None
     ) -> Coroutine[Any, Any, Any]:
-        """Return the coroutine of a call."""
+        """Build the request of an operation, and return the coroutine that sends it.
+
+        Raises:
+            InvalidArguments: The request is not an operation's, or an argument is unknown.
+        """
         if operation is None:
             raise InvalidArguments(
                 f"send() takes the request of an operation, such as SimulateRefund(…), not a {type(request).__name__}"
@@ -74,7 +78,7 @@ class _Calls(BaseClient):
 
     @abstractmethod
     def _transmit(self, outgoing: HttpRequest) -> Any:
-        """Return an awaitable that sends a request and returns a `Response` or a `Broken`."""
+        """Return an awaitable that sends a request and returns an `HttpResponse` or a `Broken`."""
 
     async def _pause(self, seconds: float) -> None:
         await self._context.clock.asleep(seconds)
@@ -83,7 +87,7 @@ class _Calls(BaseClient):
         return self._key.renew(version)
 
     def _send_directly(self, outgoing: HttpRequest) -> Any:
-        """Return the `Response` of an in-process sandbox, or a transport that simulates a connection fault."""
+        """Return the `HttpResponse` of an in-process sandbox, or a transport that simulates a connection fault."""
         headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
         outgoing.key_version = self._key.version
         headers[KEY_HEADER.lower()] = self._key.header().decode()

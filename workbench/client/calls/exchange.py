@@ -108,7 +108,7 @@ class Exchange:
         """Check and record the request, send it, retry reads, and return the parsed answer.
 
         Args:
-            transmit: Function that sends a request and returns a `Response` or a `Broken`.
+            transmit: Function that sends a request and returns an `HttpResponse` or a `Broken`.
             pause: Function that waits for a number of seconds.
             renew_key: Function that fetches the key again if it still has this version, and returns whether the key
                 changed.

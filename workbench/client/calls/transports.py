@@ -209,7 +209,7 @@ _ERRORS = (
     httpcore.UnsupportedProtocol,
 )  # fmt: skip
 _FOREVER = float("inf")
-_PACKED = 47  # values of `wbits` that detect gzip or zlib
+_PACKED = 47  # value of `wbits` with which zlib detects the formats gzip and zlib
 
 
 def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:

@@ -124,7 +124,7 @@ class Results:
         return self.learners()
 
     def link(self, learner: Learner, url: str = "") -> str:
-        """Return the link with which a learner joins. It has the code and the fingerprint of a self-signed certificate.
+        """Return the link with which a learner joins: URL, code, and the fingerprint of a self-signed certificate.
 
         Args:
             learner: The learner.

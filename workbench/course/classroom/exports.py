@@ -1,4 +1,4 @@
-"""Results of a class as a table for other tools, and pages to print, which fill the parts of `pages.html`."""
+"""Export the results of a class as CSV, and fill the templates in `pages.html` to make pages for printing."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -93,7 +93,7 @@ def sheets(links: Mapping[str, str]) -> str:
 
 
 def qr_code(text: str) -> str:
-    """Return a text's QR code as the URI of a picture."""
+    """Return the QR code of a text as an SVG image in a data URI."""
     import segno
 
     return segno.make_qr(text).svg_data_uri(border=4, omitsize=True)

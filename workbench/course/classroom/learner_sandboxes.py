@@ -58,7 +58,7 @@ class LearnerSandboxes:
         notes_shown: Number of notes that the learner has been shown.
         busy: Lock that is held while one of the learner's tasks or places is read and stored.
         relay: Deliveries to receivers on the learner's machine.
-        entries: Times of the learner's last entries.
+        entries: Times of the learner's most recent task actions, which are limited per minute.
     """
 
     stored = 0.0
@@ -120,7 +120,7 @@ class LearnerSandboxes:
         return f"{name}.{number + 1}"
 
     async def handle(self, request: Request, place: str, environment: Environment) -> Response:
-        """Answer a request whose path no longer has the code, the place and the environment.
+        """Answer a request to one sandbox. The path must not contain the code, the place and the environment.
 
         The first request creates the sandbox, without blocking other learners.
         """

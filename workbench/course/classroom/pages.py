@@ -1,4 +1,4 @@
-"""Parts of the pages of a class, from `pages.html`, and what is below /setup of a class server.
+"""Pages of a class, made from the templates in `pages.html`, and the files below /setup of a class server.
 
 /setup                  a page with a one-line install command for each system
 /setup/install.py       install.py with the address, and the certificate of a self-signed server
@@ -50,7 +50,7 @@ def part(name: str, /, **values: object) -> Markup:
 
 
 def response(text: str, kind: str = ".html") -> Response:
-    """Return a response with a page, or with a text of another kind."""
+    """Return a response with a text. `kind` is a file extension, which determines the content type."""
     return Response(status=200, headers={**_HEADERS, "content-type": _TYPES[kind]}, body=text.encode())
 
 
@@ -85,7 +85,7 @@ def setup(folder: Path, results: Results, name: str, link: str) -> Response | No
 
 
 def _install(targets: Iterable[str], url: str, fingerprint: str) -> Markup:
-    """Return how to install, with a command for each system. Its script has neither double quotes nor `$`."""
+    """Return the installation instructions with a command for each system. No command's script contains `"` or `$`."""
     where, name = urlsplit(url), "script_tls" if fingerprint else "script"
     script = part(name, host=where.hostname, port=where.port, digits=fingerprint, url=url)
     lines = []

@@ -144,7 +144,7 @@ class ClassServer(ClassState):
         return await self._learner(self._by_code[code], request, rest)
 
     async def _learner(self, sandboxes: LearnerSandboxes, request: Request, rest: str) -> Response:
-        """Answer a request to a learner's sandbox, or a learner's entry."""
+        """Answer a request to a learner's sandbox, or carry out a learner's action on a task."""
         if not rest and request.method == "GET":
             return await asyncio.to_thread(self._setup, request, "", self.results.link(sandboxes.learner))
         place, environment, path = split(f"/{rest}")
@@ -177,7 +177,7 @@ class ClassServer(ClassState):
         return refused(404, membership.NO_LEARNER)
 
     def _class(self, sandboxes: LearnerSandboxes, place: str, request: Request) -> Response:
-        """Return a learner's status, or perform an entry."""
+        """Return a learner's status, or carry out an action on a task."""
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
             status = {"learner": name, "notes": self.results.notes(name)}
@@ -190,7 +190,7 @@ class ClassServer(ClassState):
         return _performed(partial(self._enter, sandboxes, place), request)
 
     def _enter(self, sandboxes: LearnerSandboxes, place: str, content: Any) -> Facts:
-        """Perform a learner's entry, and return the answer with the notes that the learner has not yet seen."""
+        """Carry out a learner's action, such as a check, and return its result with the trainer's unseen notes."""
         kind, task = str(content["kind"]), str(content["task"])
         if kind == "begin" and task in {each.place for each in self.tasks.values()}:
             begun = sandboxes.begin(task)
@@ -219,7 +219,7 @@ class ClassServer(ClassState):
     # the board
 
     def _board(self, request: Request, rest: str) -> Response:
-        """Return content for the board, or perform an action of the trainer."""
+        """Return content for the board, or carry out an action of the trainer."""
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board requires the trainer's key")
         match request.method, rest:

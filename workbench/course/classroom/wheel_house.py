@@ -133,7 +133,7 @@ def _build(folder: Path) -> None:
 
 
 def _fetch(folder: Path, own: Path, system: Record, python: str, requirement: str) -> None:
-    """Download the wheels that a requirement needs on a system with a Python into a new folder.
+    """Download the wheels that a requirement needs on a system and Python version, and write them to a new folder.
 
     pip evaluates markers for the system it runs on, so this function follows the requirements.
 
@@ -157,7 +157,7 @@ def _fetch(folder: Path, own: Path, system: Record, python: str, requirement: st
 
 
 def _required(wheel: Path, requirement: Requirement, markers: Mapping[str, str]) -> Iterator[str]:
-    """Yield what a wheel with the extras of a requirement requires on a system."""
+    """Yield the requirements of a wheel that apply on a system with the extras of `requirement`."""
     (distribution,) = metadata.distributions(path=[str(wheel)])
     for text in distribution.requires or ():
         marker = Requirement(text).marker

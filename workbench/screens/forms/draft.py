@@ -43,7 +43,7 @@ def cents_of(typed: str) -> int | None:
 
 
 def no_amount(typed: str) -> str:
-    """Return the problem of a typed amount. Digits without a decimal point are rejected, because they are ambiguous."""
+    """Return the problem with a typed amount. Digits without a decimal point are rejected as ambiguous."""
     if (cents := cents_of(typed)) is not None:
         return f"is text; {typed} is {cents} cents"
     if typed.isascii() and typed.isdigit() and len(typed) <= 15:
@@ -218,7 +218,7 @@ class Draft:
         self._discard(joined(alternative.section, name) for group in groups for name in group if name not in kept)
 
     def settle(self, path: str) -> None:
-        """Discard the values that are no longer applicable after a change of another field."""
+        """Discard the values that no longer apply after a field was changed."""
         section, _, name = path.rpartition(".")
         rules = [rule for rule in self._whens(section) if rule.name == name]
         needed = {need for rule in rules if self.given.get(path) == rule.value for need in rule.needs}
@@ -262,7 +262,7 @@ class Draft:
         return [*asked, met] if needing else asked
 
     def shown(self, path: str) -> bool:
-        """Return whether an input belongs to a chosen group. An input with a value always does."""
+        """Return whether an input is shown: it has a value, or no rule hides it with the current choices."""
         section = path.rpartition(".")[0]
         return self._has(path) or ((not section or self.shown(section)) and all(self._asked(path)))
 

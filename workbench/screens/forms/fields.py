@@ -73,7 +73,7 @@ def help_of(member: Member) -> str:
 
 
 def label_of(member: Member) -> str:
-    """Return the name of a member for people."""
+    """Return the label of a member's input, such as "Card ID"."""
     return WORDS.get(member.name) or sentence(rendering.label(member.name))
 
 
@@ -343,7 +343,7 @@ class Inputs(Quiet):
         return [leaf for leaf in self._draft.leaves if leaf.rpartition(".")[0] == path]
 
     def _in_steps(self) -> Any:
-        """Add the inputs to `steps`, and return the widget with the note on the request."""
+        """Add the inputs to `steps`, and return the widget for problems of the entire request."""
         draft = self._draft
         first = sentence(rendering.label(draft.operation.name.partition("_")[2]))
         place = {name: title for title, names in GROUPS.items() for name in names}

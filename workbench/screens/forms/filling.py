@@ -24,7 +24,8 @@ class Filling(Quiet):
     """Widgets that prefill a form: a menu of the sandbox's people, and a button that reads a file.
 
     Args:
-        fill: Function that sets the form's values. It takes a function that returns the values, and shows its error.
+        fill: Function that sets the form's values. Its argument is a function that returns them; `fill` shows an error
+            of this function.
     """
 
     def __init__(

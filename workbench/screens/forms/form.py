@@ -257,7 +257,7 @@ class Form(Displayed):
         self.when_done(done(self.operation.name, answer))
 
     def _make_earlier_static(self) -> None:
-        """Above `MAX_LIVE` submitted forms, make the oldest static, unless a form opened from its answer is in use."""
+        """Beyond `MAX_LIVE` submitted forms, make the oldest static, unless a form opened from its answer is in use."""
         _submitted.append(weakref.ref(self))
         earlier = _submitted.popleft()() if len(_submitted) > MAX_LIVE else None
         if earlier is None or earlier.state == "closed":
@@ -278,7 +278,7 @@ class Form(Displayed):
         return form.view.widget
 
     def _followed(self, what: str) -> None:
-        """Offer the record's next actions after a call of a form that was opened from the answer."""
+        """Offer the record's next actions after a form that was opened from the answer made its call."""
         if self.view.card is not None and self.state == "done":
             self.view.card.offer_steps(what)
         self.when_done(what)

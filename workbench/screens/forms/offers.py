@@ -25,7 +25,7 @@ def _only(text: str) -> Mapping[str, frozenset[str]]:
 
 @attrs.frozen
 class Offer:
-    """An operation, a sandbox control, or a record to open, and the label of its button.
+    """An action that a button offers: an operation, a sandbox control, or opening a record.
 
     Args:
         do: The operation or control, or the list that contains the record.
@@ -184,7 +184,7 @@ def of_tab(name: str, api: object) -> list[Offer]:
 
 
 def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
-    """Return the initial values of a form in addition to the values of its row; none for a real service."""
+    """Return the initial values of a form in addition to the values of its row; empty for a real service."""
     sandbox = sandbox_of(api) if offer.fills and api.environment == "sandbox" else None
     if sandbox is None:
         return {}

@@ -1,4 +1,4 @@
-"""Close the forms that a notebook replaced by running a cell again, or by assigning another object to their name."""
+"""Close the forms that a notebook replaced: their cell ran again, or their variable got another value."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def replace_former(form: object) -> None:
 
 
 def _close_unnamed(shell: Any) -> None:
-    """Close the forms whose names were assigned to another object."""
+    """Close the forms that a variable referred to, and that no variable refers to now."""
     named = {id(value) for name, value in shell.user_ns.items() if not name.startswith("_")}
     _close([form_call for form_call in _made if form_call.named and id(form_call.form) not in named])
     for form_call in _made:

@@ -104,14 +104,14 @@ def css(name: str, below: str) -> str:
 
 
 class Frame(anywidget.AnyWidget):
-    """Style sheet for the widgets inside the frame, and page code that preserves their focus."""
+    """Widget that adds the style sheet of a form, and page code that preserves the keyboard focus."""
 
     _esm = bundle(FOCUS, FOCUS.with_name("frame.js"))
     _css = css("forms/forms", ".wb-root")
 
 
 def root(*children: object, name: str, api: Any = None) -> Any:
-    """Return the outermost widget: the frame with its children."""
+    """Return the outermost widget, which contains a `Frame` and the children."""
     widget = ipywidgets.VBox().add_class("wb-root").add_class(name)
     widget.add_class(f"hides-{static_class(widget)}").children = (Frame(), *children)
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
@@ -128,7 +128,7 @@ class Quiet:
         in_order(widget).observe(lambda change: None if self.setting else act(change["new"]), "value")
 
     def checkbox(self, label: str, act: Callable[[bool], Any], name: str) -> Any:
-        """Return a checkbox with a class and an action."""
+        """Return a checkbox with the CSS class `name` that calls `act` with each new value."""
         box = ipywidgets.Checkbox(indent=False, description=label).add_class(name)
         self.on_change(box, act)
         return box
@@ -183,7 +183,7 @@ def in_order(widget: Any) -> Any:
 
 
 def button(text: str, act: Callable[[], Any], name: str = "", tooltip: str = "") -> Any:
-    """Return a button with its action and class."""
+    """Return a button with the CSS class `name` that calls `act` when it is clicked."""
     button = in_order(ipywidgets.Button(description=text, tooltip=tooltip or text))
     if name:
         button.add_class(name)

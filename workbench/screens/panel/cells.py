@@ -160,10 +160,11 @@ def rows_of(
     newest: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Return entries as rows, with times in milliseconds.
+    """Return records and their values as the rows of a list, with times in milliseconds.
 
     Args:
         columns: The columns, as for `columns_of`.
+        entries: For each row: its id, its values by column name, and the record that it opens.
         notes: Sentences to show with the rows.
         newest: Whether the last rows are shown first.
         names: Labels of linked records by id.

@@ -1,4 +1,4 @@
-"""A list of the panel, and its rows in the form for the page, which filters, sorts, groups and sums them."""
+"""A list of the panel, and the encoding of its rows for the page, which filters, sorts, groups and sums rows."""
 
 from array import array
 from base64 import b64encode
@@ -68,7 +68,7 @@ class Listing:
 
     @property
     def mark(self) -> list[int]:
-        """Version of the rows: the number of reads that moved rows, and of changes to rows since the last move."""
+        """Version of the rows: the number of reads that moved rows, and the number of changes since the last move."""
         return [self._version, self.data.log.number]
 
     def frame(self, numbers: Sequence[int] | None = None) -> Any:
@@ -198,7 +198,7 @@ def stored(value: Any, kind: str) -> Any:
 
 
 def currency(code: object) -> str:
-    """Return a currency code; the default is USD."""
+    """Return a currency code in upper case; USD if it is missing."""
     return str(code or "USD").upper()
 
 
@@ -226,7 +226,7 @@ def static_table(listing: Listing, most: int) -> str:
 
 
 def text(data: Rows, number: int, place: int) -> str:
-    """Return a cell as people read it."""
+    """Return the readable text of a cell, without control characters."""
     value, column = data.cells[place][number], data.columns[place]
     if column.kind == "status" and value:
         return status_cell(str(value)).text

@@ -130,7 +130,7 @@ def iso(value: object) -> str | None:
 
 
 def mentions(value: object, key: str) -> bool:
-    """Return whether a value equals a text, or is a record, mapping or list with an item that does."""
+    """Return whether a value is equal to `key`, or a record, mapping or list contains an equal value at any depth."""
     if walk.is_record(value):
         value = walk.given(value)
     if isinstance(value, Mapping):
@@ -233,7 +233,7 @@ def credit_of(token: Any, percent: object) -> int | None:
 
 
 def users(api: object) -> Rows:
-    """Return the users and owners of the sandbox, or those known from the journal and events. Names are masked."""
+    """Return the sandbox's users and owners; for a real service, users in the journal and events. Names are masked."""
     columns = (
         "name=label id:id kind application_status:status=status external_id company_id:id>companies "
         "updated:time=updated_at"
@@ -256,7 +256,7 @@ def companies(api: object) -> Rows:
 
 
 def cards(api: object) -> Rows:
-    """Return the cards of the sandbox, or those known from events about transactions."""
+    """Return the sandbox's cards; for a real service, the cards in transaction events."""
     columns = (
         "card=label id:id status:status user_id:id>users=user limit_cents:money=limit available_cents:money=available "
         "held_cents:money=held posted_cents:money=posted"

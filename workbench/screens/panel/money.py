@@ -15,7 +15,9 @@ from workbench.screens.panel.cells import Rows, milliseconds
 
 
 def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, set[str]]:
-    """Return the facts and ids of the listed transactions that have events or refunds; None for no facts.
+    """Return the facts of the listed transactions that have events or refunds, and the ids of these transactions.
+
+    The facts are None if no listed transaction has events or refunds.
 
     Args:
         known: Ids of the listed transactions. For a real service, all of these ids are returned.
@@ -40,7 +42,7 @@ def facts_of(api: object, known: Collection[str]) -> tuple[pd.DataFrame | None, 
 
 
 def amounts(first: Any, last: Any, cents: Any) -> list[Any]:
-    """Return three columns without zero amounts: the first and last possible time in milliseconds, and the amount."""
+    """Return three columns: first and last possible time in milliseconds, and amount. Zero amounts are omitted."""
     columns = np.nan_to_num(first, nan=-np.inf), np.nan_to_num(last, nan=np.inf), cents
     return [column[cents != 0] for column in columns]
 
@@ -49,8 +51,8 @@ def money_of(api: object, rows: Rows, currency: str, now: datetime) -> Mapping[s
     """Return the amounts of transactions in a currency: net changes, changes of holds, open holds and settled amounts.
 
     A transaction without events counts as settled at its posting time, and as refunded at an unknown later time.
-    "asked" contains 1 for each authorization, or -1 if it was declined. "possible" contains the net changes with
-    exchanged bounds, so that a range includes every change that may belong to it.
+    "asked" contains 1 for each approved and -1 for each declined authorization. "possible" contains the net changes
+    with exchanged bounds, so that a range includes every change that may belong to it.
     """
     own = np.array(rows.column("currency"), "object") == currency
 

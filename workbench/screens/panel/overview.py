@@ -54,7 +54,7 @@ class Filters:
 
 @attrs.frozen(kw_only=True)
 class Tile:
-    """A figure of the overview, with the list and filter that it opens, and the column that explains it.
+    """A value on the overview, with the list and filter that it opens, and the column that explains it.
 
     `line` has the values for the last thirty days, and `change` is the change from the previous period.
     """

@@ -69,8 +69,8 @@ def browse(api: object, *, tiles: Sequence[str | Callable[[Any], object]] = tupl
 
     Args:
         api: A client or a session.
-        tiles: Names of overview figures (default: all), or functions that take the `history` of the panel's date
-            range and return a figure.
+        tiles: Names of the overview's tiles (default: all), or functions that take the `history` of the panel's date
+            range and return the value of a tile.
 
     Raises:
         UsageError: `api` is not a client or session, or a tile is unknown.
@@ -431,7 +431,7 @@ class Panel(Displayed):
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
     def _panes(self) -> Facts:
-        """Return the widgets of higher packages that the panel offers in a sandbox environment."""
+        """Return the widgets that other packages added to `PANES`; empty outside a sandbox environment."""
         return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
 
     def _offer(self, asked: Message, *, control: bool) -> tuple[Offer, Facts]:

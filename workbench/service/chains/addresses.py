@@ -33,7 +33,10 @@ class Family(StrEnum):
 
 @frozen(kw_only=True)
 class Chain:
-    """A chain with the service's id, name and family. `test` is None for an unknown chain."""
+    """A chain: its id in the service, its name, its address family, and whether it is a test network.
+
+    For an unknown chain, `test` is None.
+    """
 
     id: int
     name: str
@@ -74,7 +77,7 @@ _KNOWN = {
 
 
 def chain_of(chain_id: int) -> Chain:
-    """Return the chain with an id. An unknown id gives an EVM chain with the id as its name.
+    """Return the chain with this id. For an unknown id, return an EVM chain with the id in its name.
 
     Raises:
         UsageError: The id is not a positive int. Text, floats and booleans (True equals 1, Ethereum mainnet) are
@@ -113,7 +116,7 @@ class AddressProblem:
 
 
 def address_problems(address: object, chain_id: int | None = None) -> tuple[AddressProblem, ...]:
-    """Return the problems of an address, for one chain or for any chain. A valid address gives an empty result.
+    """Return the problems of an address on a chain; without a chain id, on any chain. A valid address has no problems.
 
     Solana addresses, and EVM addresses in a single letter case, have no checksum. Mistyped characters in them cannot be
     detected.
@@ -159,7 +162,7 @@ def require_evm_address(address: object, path: str) -> str:
 
 
 def family_of_address(address: str) -> Family | None:
-    """Return the family whose format an address has, even if it is invalid; None if the format is unknown."""
+    """Return the family that an address resembles, even if the address is invalid; None if the format is unknown."""
     if re.match(r"0x", address, re.IGNORECASE):
         return Family.EVM
     if len(address) in {56, 69} and address[:1].upper() in {"G", "C", "M"}:

@@ -75,7 +75,7 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
             size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
             if size > len(data):
-                raise ValueError("a length points beyond the end of the call")
+                raise ValueError("a length exceeds the size of the call data")
             if kind == "bytes":
                 values.append(bytes(data[end : end + size]))
                 end += size + -size % _WORD
@@ -259,7 +259,7 @@ def write_signature(chain_id: int, signature: bytes) -> str:
 
 
 def read_signature(chain_id: int, text: BytesLike) -> bytes:
-    """Read a signature of a chain in any format that `read_bytes` accepts."""
+    """Return the bytes of a signature on a chain, which may have any format that `read_bytes` accepts."""
     return read_bytes(text, _SIGNATURE_LENGTH[family_of(chain_id)], "signature")
 
 

@@ -29,7 +29,7 @@ _BASE32 = r"[A-Z2-7]*"
 
 
 def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 hash, which has the original padding, unlike SHA3-256."""
+    """Return the Keccak-256 hash, which differs from SHA3-256 in its padding."""
     from Crypto.Hash import keccak  # imported late, because few calls need it
 
     hashed: bytes = keccak.new(digest_bits=256, data=data).digest()

@@ -199,7 +199,7 @@ class Converter(cattrs.Converter):
         return _USUAL.get(type(kind)), choice_reader(cls) if isinstance(kind, walk.Choice) else READERS[kind]
 
     def _with_body(self, event: Event) -> Event:
-        """Return an event. If its kind is known and the body matches, the body is a record."""
+        """Return the event, with its body as a record if the kind is known and the body can be read."""
         kind = EVENT_KINDS.get(f"{event.resource}.{event.action}")
         if kind is not None and isinstance(event.body, Mapping):
             body: Any = event.body
@@ -367,12 +367,12 @@ class Converter(cattrs.Converter):
 
 
 def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Callable[[Any], bool]) -> Any:
-    """Return a copy of an object whose members at some paths are converted, or removed if that does not help.
+    """Return a copy of an object in which the unreadable members at some paths are converted, or else removed.
 
     A number becomes text. Text that spells an integer, true or false becomes this value.
 
     Args:
-        is_readable: Function that returns whether the object can be read with a converted member.
+        is_readable: Function that returns whether the object can be read after a member was converted.
     """
     body, removed = copy.deepcopy(dict(body)), []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Calls with an effect: journal label, confirmation text, and the events that only this call causes.
+"""Metadata of operations with an effect: journal label, confirmation text, and the events that prove a call.
 
 Each operation with an effect has one `Effect`. Labels and confirmations are made from the request record. Traces read
 event bodies and the journal's masked data about a call.
@@ -24,7 +24,7 @@ UNCLEAR: Key = ()
 
 @frozen(kw_only=True)
 class Confirmation:
-    """Text that a person must type before an irreversible call in production."""
+    """What a person must type before an irreversible call in production (`types`), and its meaning (`says`)."""
 
     says: str
     types: str
@@ -49,7 +49,7 @@ class Trace:
         of_call: Function that returns the key of a call's events, `UNCLEAR`, or None if the call causes no event.
         of_event: Function that returns the key of an event's body, or None if the event has another cause.
         record: Member of the answer with the id of the record that the events concern; None without such a member.
-        identity: Function that returns private values of a request. In place of a key, the journal stores their keyed
+        identity: Function that returns private values of a request as the key. The journal stores only their keyed
             hash.
         also: Member of other operations' requests with the id of a record. Calls with this id may cause events with the
             same key.
@@ -309,7 +309,7 @@ def _application_label(r: Any) -> str:
 
 
 def _person_of_request(r: Any) -> Key | None:
-    """Return the person of a new application, or None if the user already exists, or a name or the email is missing."""
+    """Return the person of a new application; None if the user already exists, or if a name or the email is missing."""
     person = (r.email, r.first_name, r.last_name)
     return None if r.id is not None or not all(person) else tuple(map(_text, person))
 

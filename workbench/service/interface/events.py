@@ -104,7 +104,7 @@ class Spend(Answer):
         default=None,
     )
     authorization_update_amount: int | None = about(
-        "Change of the hold, negative for a reversal; amount is already the new total", unit="cents", default=None
+        "Change in the hold, negative for a reversal; `amount` is already the new total", unit="cents", default=None
     )
     currency: str | None = about("Currency of amount in lower case, such as usd", default=None)
     local_amount: int | None = about("Amount in the merchant's currency", unit="cents", default=None)

@@ -196,7 +196,7 @@ def event_body(kind: EventKind, *, also: Collection[str] = ()) -> Any:
 
 
 def _needed(cls: type[Any]) -> list[Member]:
-    """Return the members that a request's rules require. If only ids are required, add the first three others."""
+    """Return the required members of a request; if they are only ids, also the first three optional members."""
     groups = [max(rule.groups, key=len) for rule in cross_rules(cls) if isinstance(rule, OneOf)]
     needed = [member for member in members(cls) if member.required or any(member.name in group for group in groups)]
     if all(member.name.endswith("_id") for member in needed):

@@ -277,7 +277,7 @@ class _Document:
         return described | ({"links": links} if links else {})
 
     def _reference(self, cls: type[Any], *, sent: bool, partial: bool = False) -> Schema:
-        """Return a reference to the schema of a record, and create a missing schema."""
+        """Return a reference to the schema of a record. Create the schema if it is missing."""
         name = cls.__name__ + ("" if not sent else "Change" if partial else "Input")
         if name not in self.schemas:
             self.schemas[name] = self._record(cls, members(cls), sent=sent, partial=partial)

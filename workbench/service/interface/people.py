@@ -312,8 +312,8 @@ class CreatePaymentAccount:
     type: PaymentAccountType | PaymentAccountTypeText = about("Kind of account", assumed=REQUIRED)
     nickname: str | None = about("Friendly name", NICKNAME, default=None)
     external_fiat_account: ExternalFiatAccount | Mapping[str, Any] = about("The bank account", assumed=REQUIRED)
-    user_id: str | None = about("User to whom it belongs, for individual teams", ID, default=None)
-    company_id: str | None = about("Company to which it belongs, for company teams", ID, default=None)
+    user_id: str | None = about("User who owns the account; only for individual teams", ID, default=None)
+    company_id: str | None = about("Company that owns the account; only for company teams", ID, default=None)
 
 
 @record
@@ -325,8 +325,8 @@ class PaymentAccount(Answer):
     nickname: str | None = about("Friendly name", NICKNAME, default=None)
     external_fiat_account: ExternalFiatAccount | None = about("The bank account", default=None)
     created_at: datetime | None = about("Time of creation", MOMENT, default=None)
-    user_id: str | None = about("User to whom it belongs, for individual teams", ID, default=None)
-    company_id: str | None = about("Company to which it belongs, for company teams", ID, default=None)
+    user_id: str | None = about("User who owns the account; only for individual teams", ID, default=None)
+    company_id: str | None = about("Company that owns the account; only for company teams", ID, default=None)
 
 
 @record

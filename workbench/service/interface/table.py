@@ -158,8 +158,8 @@ class Operation(Generic[P, R]):
         return Call(self, client)(**arguments)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
-        """Return the path with parameters filled in, followed by the query, if there is one. Missing parameters stay
-        placeholders.
+        """Return the path with parameters filled in, followed by the query, if there is one. Placeholders of missing
+        parameters remain.
         """
         target = self.path
         for name, value in path.items():
@@ -227,7 +227,7 @@ class Operation(Generic[P, R]):
 
 
 class _Doc:
-    """Descriptor that returns the docstring of an operation, built on access, or of the class."""
+    """Descriptor for `__doc__`: the help of an operation, built on access, or the docstring of the class."""
 
     def __init__(self, of_class: str | None) -> None:
         self._of_class = of_class

@@ -311,7 +311,7 @@ def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
 
 
 def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a mapping for display. Arguments and wire bodies are masked: only their names are shown."""
+    """Return a mapping for display. In arguments and wire bodies, only the names are shown, and values are masked."""
     if isinstance(given, strict_json.JsonObject):
         return dict.fromkeys(given, Cell((masks.DOTS,), "private"))
     return given.shown() if isinstance(given, masks.MaskedDict) else given

@@ -106,7 +106,7 @@ class Grid:
     def of_texts(
         cls, title: str, columns: tuple[str, ...], rows: Iterable[Iterable[str]], notes: Iterable[str] = ()
     ) -> "Grid":
-        """Return a table of texts."""
+        """Return a grid with a cell for each text in the rows."""
         cells = tuple(tuple(Cell((text,)) for text in row) for row in rows)
         return cls(title=title, columns=columns, rows=cells, total=len(cells), notes=tuple(notes))
 
@@ -187,7 +187,7 @@ def cell(value: object) -> Cell:
 
 
 def cell_text(value: object) -> str:
-    """Return a value as the text of a table cell, escaped and on one line. The text is equal in all interfaces."""
+    """Return a value as the text of a table cell, escaped and on one line. All interfaces show the same text."""
     return ", ".join(map(cell_text, value)) if isinstance(value, list | tuple) and value else cell(value).text
 
 
@@ -378,7 +378,7 @@ def _fit(grid: Grid, width: int) -> list[int] | None:
 
 
 def _words(line: str) -> list[str]:
-    """Return the unbreakable parts of a line, which are words, and numbers with their unit."""
+    """Split a line at its spaces. A line of at most three words, such as an amount with its unit, is not split."""
     return line.split(" ") if line.count(" ") > 2 else [line]
 
 
