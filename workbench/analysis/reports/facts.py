@@ -61,9 +61,9 @@ def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -
 
 def numbered(values: "pd.Series[Any]") -> NDArray[np.int64]:
     """Return an integer code for each id, -1 for a missing id. Ids of equal length are encoded twice as fast."""
-    words = _words(values)
+    words = byte_columns(values)
     if words:
-        codes, hashes = pd.factorize(_hashes(words))
+        codes, hashes = pd.factorize(hashes_of(words))
         first = first_places(codes, len(hashes))[codes]
         later = np.flatnonzero(first != np.arange(len(codes)))
         if all(np.array_equal(word[later], word[first[later]]) for word in words):  # no two ids have the same hash
@@ -80,16 +80,16 @@ def first_places(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 def repeated(values: "pd.Series[Any]") -> NDArray[np.bool_]:
     """Return a mask of the ids that occur in an earlier row."""
-    words = _words(values)
+    words = byte_columns(values)
     if words:
-        hashes = np.sort(_hashes(words))
+        hashes = np.sort(hashes_of(words))
         if not (hashes[1:] == hashes[:-1]).any():
             return np.zeros(len(values), bool)
     again: NDArray[np.bool_] = values.duplicated().to_numpy() & mask(values.notna())
     return again
 
 
-def _hashes(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
+def hashes_of(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
     """Return a hash of each row of words."""
     hashes = np.zeros(len(words[0]), "u8")
     for word in words:
@@ -98,7 +98,7 @@ def _hashes(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
     return hashes
 
 
-def _words(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
+def byte_columns(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
     """Return ids as columns of 8 bytes each; empty if an id is missing or short, or if the lengths differ."""
     if values.dtype != TEXT or values.empty:
         return []
