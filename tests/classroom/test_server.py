@@ -307,7 +307,7 @@ def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
             # requests are added until she has as many as are answered at once
             while not server._by_name["Ann"]._turns.locked():
                 time.sleep(0.01)
-            assert bob.buy(100)  # these are answered before the files are unlocked
+            assert bob.buy(100)  # Bob's purchase is answered while Ann's files are still locked
             early = [one for one in waiting if one.done() and one.exception() is None]
             held.execute("ROLLBACK")
             results.execute("ROLLBACK")
@@ -389,7 +389,7 @@ def test_a_pause_stops_effects_of_all_until_it_ends(ann: Caller, bob: Caller, tr
     assert (refused.status_code, refused.json()["message"]) == (403, "The class is paused by your trainer")
     assert trainer.board()["paused"]
     assert ann.get("_class").status_code == 200
-    assert ann.control("guide", api_key=None)["cards"]
+    assert ann.control("guide")["cards"]
     assert ann.control("balance", card_id=body["cardId"])["held"] == 0
     assert "paused" in ann.control("deposit", amount="1.00")["message"]
     trainer.act("all", "resume")

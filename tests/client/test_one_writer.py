@@ -86,7 +86,7 @@ def _as_text(written: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
 @pytest.mark.slow
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_the_wire_is_what_is_shown(operation: Operation[..., Any], data: st.DataObject) -> None:
     """For any request, the shown values have the types and spellings of the sent bytes."""

@@ -426,7 +426,7 @@ def test_served_until_interrupted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "count",
     [
-        pytest.param(2, id="2", marks=pytest.mark.slow),
+        pytest.param(1, id="1", marks=pytest.mark.slow),
         pytest.param(500, id="500", marks=[pytest.mark.soak, pytest.mark.timeout(7_200)]),
     ],
 )

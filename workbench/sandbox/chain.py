@@ -237,12 +237,12 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     recipient = _recipient(context, contract, request.recipient_address)
     question = "|".join((token["address"], str(amount), admin, recipient))
     kept = context.store.get(f"signature/{contract['id']}", question)
-    is_again = kept is not None and kept["expires_at"] > context.clock.ms
-    if is_again:
+    now = context.clock.ms
+    if kept is not None and kept["expires_at"] > now:
         context.assumed.append("withdrawal_same_again")
         if context.settings["withdrawal_same_again"] == "same":
             return _ready(context, contract, kept)
-    if not is_again and (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.ms:
+    elif (context.store.get("active_signature", _scope(context, contract)) or 0) > now:
         context.assumed.append("withdrawal_other_while_active")
         if context.settings["withdrawal_other_while_active"] != "new":
             raise context.error(table.SIGNATURE_ACTIVE, "withdrawal_other_while_active")
@@ -252,7 +252,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
     # The chain counts whole seconds.
-    expires_at = context.clock.ms // 1000 + context.settings["withdrawal_lifetime"]
+    expires_at = now // 1000 + context.settings["withdrawal_lifetime"]
     asked = {
         "user": admin,
         "asset": token["address"],
