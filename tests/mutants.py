@@ -31,7 +31,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("base/schema", "client", "sandbox", "analysis", "runs")
 FIRST_TESTS, MAX_TESTS = 40, 300  # tests to run first for a mutant, and maximum number if the mutant survives them
-MAX_FILES = 10  # maximum number of test files, of which those of the mutated package run first
+MAX_FILES = 10  # maximum number of test files for a mutant; files of the mutated package are chosen first
 # processor time per mutant, four times as much in the slow tier; a mutant that exceeds it counts as killed
 SECONDS = 150
 _QUICK = "not slow and not browser and not soak and not notebook"

@@ -20,7 +20,7 @@ _SANDBOX = Sandbox(behavior="observed")
 
 def measure(name: str, application: Any, universes: int, **options: Any) -> None:
     """Print universes per second, of wall time and of processor time."""
-    # the figure includes processes of the application that have ended
+    # os.times() includes the processor time of child processes that have ended
     began, used = time.perf_counter(), sum(os.times()[:4])
     result = testing.explore(application, universes=universes, sandbox=_SANDBOX, **options)
     seconds, used = time.perf_counter() - began, sum(os.times()[:4]) - used

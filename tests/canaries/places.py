@@ -36,7 +36,7 @@ class Place:
 
     read: Callable[[Life, Path], Texts]
     says: str  # text that must occur, which shows that the search covers real output
-    belongs: frozenset[str] = frozenset()  # planted values that must occur in this output
+    belongs: frozenset[str] = frozenset()  # planted values that must occur in this output; no others may
     slow: bool = False
 
 

@@ -307,7 +307,7 @@ def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
             # requests are added until she has as many as are answered at once
             while not server._by_name["Ann"]._turns.locked():
                 time.sleep(0.01)
-            assert bob.buy(100)  # these are answered before the files are unlocked
+            assert bob.buy(100)  # Bob's purchase is answered while Ann's files are still locked
             early = [one for one in waiting if one.done() and one.exception() is None]
             held.execute("ROLLBACK")
             results.execute("ROLLBACK")

@@ -194,7 +194,10 @@ def test_an_unfinished_last_line_is_counted(tmp_path: Path) -> None:
 
 LEDGERS: dict[str, tuple[Change, str]] = {
     "a column twice": (lambda f: pd.concat([f, f[["net_cents"]]], axis=1), "two columns are named net_cents"),
-    "times as numbers": (lambda f: f.assign(at=f["at"].astype("int64")), "at must be a time or empty in each row"),
+    "times as numbers": (
+        lambda f: f.assign(at=f["at"].astype("int64")),
+        "column `at` must contain a time or be empty in each row",
+    ),
     "a row without a currency": (
         lambda f: f.assign(currency=[None, *f["currency"].iloc[1:]]),
         "the ledger has rows without a currency",
@@ -292,11 +295,11 @@ def test_events_that_contradict_another_of_their_id_are_stated(kind: str, tmp_pa
         log.write_text("".join(json.dumps(row) + "\n" for row in rows + more))
         given: Any = {"list": rows + more, "log": log, "frame": wb.to_frame(rows + more)}[kind]
         notes = wb.history(given).spend().attrs["notes"]
-        stated.append([note for note in notes if "the first event of each id counts" in note])
+        stated.append([note for note in notes if "the first is used" in note])
 
     assert stated == [
         [],
-        ["Events with the id of another event: 1 (moved 99.99 USD); the first event of each id counts."],
+        ["Events that repeat an id with other content: 1 (moved 99.99 USD); the first is used."],
     ]
 
 
@@ -314,7 +317,10 @@ def test_events_without_a_currency_that_contradict_are_stated(currency: Any) -> 
     both = both if currency == "column missing" else both.assign(**{"body.spend.currency": currency})
     notes = wb.history(both).transactions().attrs["notes"]
 
-    assert f"Events with the id of another event: {len(other)} (moved_cents {999 * len(other):,}); " in " ".join(notes)
+    assert (
+        f"Events that repeat an id with other content: {len(other)} (moved_cents {999 * len(other):,}); "
+        in " ".join(notes)
+    )
 
 
 def test_a_query_with_the_keyword_at_says_how_to_write_the_column() -> None:

@@ -1,6 +1,5 @@
 """The numbers of ids equal those of pandas, whatever the texts, and even if different ids have the same hash."""
 
-from contextlib import nullcontext
 from unittest.mock import patch
 
 import numpy as np
@@ -25,7 +24,7 @@ def hash_of_all(words: list[np.ndarray]) -> np.ndarray:
     return np.zeros(len(words[0]), "u8")
 
 
-@pytest.mark.parametrize("hashes", [None, hash_of_all])
+@pytest.mark.parametrize("hashes", [facts.hashes_of, hash_of_all])
 @given(texts=TEXTS, start=st.integers(0, 2))
 @example(texts=["x" * 8, "y" * 8, "x" * 8, "x" * 8], start=1)
 @example(texts=["x" * 7, "y" * 7, "x" * 7], start=0)
@@ -33,7 +32,7 @@ def hash_of_all(words: list[np.ndarray]) -> np.ndarray:
 def test_ids_have_the_numbers_that_pandas_gives_them(hashes, texts, start):
     """Ids have equal numbers if, and only if, they are equal; parts of a column and joined columns, too."""
     for values in (pd.Series(texts, dtype=TEXT)[start:], pd.concat([pd.Series(texts, dtype=TEXT)] * 2)):
-        with patch.object(facts, "_hashes", hashes) if hashes else nullcontext():
+        with patch.object(facts, "hashes_of", hashes):
             assert numbered(values).tolist() == pd.factorize(values)[0].tolist()
             again = values.duplicated() & values.notna()
             assert repeated(values).tolist() == again.tolist()
@@ -42,7 +41,5 @@ def test_ids_have_the_numbers_that_pandas_gives_them(hashes, texts, start):
 def test_ids_of_one_length_are_hashed():
     """UUIDs, the ids of the interface, are compared as numbers of 8 bytes."""
     ids = pd.Series([f"{number:036}" for number in range(100)], dtype=TEXT)
-    words = facts._words(ids)
-
-    assert [len(word) for word in words] == [100] * 5
-    assert len({*facts._hashes(words).tolist()}) == 100
+    assert [len(word) for word in facts.byte_columns(ids)] == [100] * 5
+    assert len({*facts.hashes_of(facts.byte_columns(ids)).tolist()}) == 100

@@ -60,7 +60,7 @@ def kinds_of(declared: object) -> tuple[Any, ...]:
 
 
 def argument_problem(name: str, value: object, hint: object) -> Problem | None:
-    """Return the problem of an argument's value, or None if the annotation allows the value."""
+    """Return the problem with an argument's value, or None if the annotation allows the value."""
     declared, limit = limits_of(hint)
     if value is None and NoneType in kinds_of(declared):
         return None

@@ -90,7 +90,7 @@ def _escape(character: str) -> str:
 
 @frozen
 class Problem:
-    """A problem of a value: its path, the broken rule, a message and a remedy. The value itself is never stored."""
+    """A problem with a value: path, broken rule, message and remedy. The value itself is never stored."""
 
     path: str  # wire path, such as `externalFiatAccount.accountNumber`; empty for the entire value
     rule: str  # keyword of the broken rule: "required", "type", "pattern", "maximum"…
@@ -233,14 +233,14 @@ def nearest(name: object, names: Iterable[object]) -> str:
 
 
 def unknown_name(name: object, names: Iterable[object], what: str = "an argument") -> Problem:
-    """Return the problem of an unknown name, and suggest the closest known name."""
+    """Return the problem for an unknown name, with the closest known name as a suggestion."""
     listed = list(names)
     known = f" (known: {allowed_names(listed)})" if listed else ""
     return Problem(visible(str(name), 60), "unknown", f"is not {what}{nearest(name, listed)}{known}")
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
-    """Return the problem of a value that is not allowed, without the value, and suggest the closest allowed value."""
+    """Return the problem for a value that is not allowed, with the closest allowed value as a suggestion."""
     listed = list(allowed)
     return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{nearest(value, listed)}")
 

@@ -42,7 +42,7 @@ class Key:
 
     @classmethod
     def of(cls, given: "KeyText | Key | Callable[[], str]", name: str = "api_key") -> "Key":
-        """Return a `Key` from a key, text, or fetching function. Messages call it by the argument name `name`."""
+        """Return a `Key` from a key, text, or fetching function. Messages refer to it as the argument `name`."""
         if isinstance(given, Key):
             return given
         return cls(given(), given, name=name) if callable(given) else cls(given, name=name)
@@ -62,7 +62,7 @@ class Key:
         self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=monotonic())
 
     def checked_by(self, check: Callable[[str], object]) -> None:
-        """Check the fingerprint of this key and of each replacement with a function that raises an error if wrong."""
+        """Check the fingerprint of this key and of each later key with a function that raises an error."""
         check(self.fingerprint)
         self._set(_check=check)
 

@@ -1,4 +1,4 @@
-"""Decoding of UTF-8 text, with or without a byte order mark. The error names UTF-16 or UTF-32 if it detects them."""
+"""Decoding of UTF-8 text, with or without a byte order mark. The error detects UTF-16 and UTF-32."""
 
 _MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

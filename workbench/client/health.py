@@ -123,7 +123,7 @@ def _sign(kind: str, what: str, *ids: str | None, last: datetime | None = None, 
 
 
 def _cause(sign: Trouble) -> object:
-    """Return the value that occurrences of one trouble share. Some texts differ only in ids and numbers."""
+    """Return the value by which occurrences are grouped into troubles. Some kinds ignore ids and numbers in texts."""
     what = sign.what
     if sign.kind in ("failed request", "unreadable delivery"):
         what = re.sub(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{32,36}|\d[\d.,]*", "…", what)

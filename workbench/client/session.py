@@ -75,7 +75,7 @@ class _Session(BaseClient):
             keys: Keys that sign webhook deliveries (default: the API key).
             inbox: File that stores the events; None stores them in memory.
             name: Name of the profile.
-            behaviors: Undocumented behaviors of a real sandbox, from its profile.
+            behaviors: Undocumented behaviors of a real service, from its profile.
             settings: Arguments of the client.
         """
         super().__init__(**settings)
@@ -131,7 +131,7 @@ class _Session(BaseClient):
         return self.inbox if exists else None
 
     def _keys_honored(self) -> bool:
-        """Return whether profile or behavior states that a repeated idempotency key has no second effect."""
+        """Return whether the profile or the sandbox states that a repeated idempotency key has no second effect."""
         if (self._context.idempotency_header or IDEMPOTENCY_HEADER).lower() != IDEMPOTENCY_HEADER.lower():
             return False
         stated = self._behaviors if self._sandbox is None else self._sandbox.guide()
@@ -224,7 +224,7 @@ class _SandboxEvents:
         return self._first
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
-        """Return the events after the earliest mark, and the world id if they are complete (an embedded sandbox)."""
+        """Return the events after the earliest mark, and the world id if the sandbox is embedded, otherwise ""."""
         from workbench.service.interface.events import Event
 
         sandbox = self._session.sandbox
@@ -237,7 +237,7 @@ class _SandboxEvents:
 
 
 def latest() -> Session | None:
-    """Return the most recently opened session of this process, or None if it was discarded."""
+    """Return the most recently opened session of this process; None if no session was opened or it was discarded."""
     return _LATEST[0]() if _LATEST else None
 
 
@@ -253,7 +253,7 @@ def sandbox_times(api: object) -> dict[str, datetime]:
 
 
 def behaviors_of(api: object) -> Mapping[str, Any]:
-    """Return the undocumented behaviors of a real sandbox from its profile, for example {"settle_route": True}."""
+    """Return the undocumented behaviors that a profile states for its service, such as {"settle_route": True}."""
     return api._behaviors if isinstance(api, _Session) else {}
 
 

@@ -59,7 +59,7 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
     "endpoint": lambda sandbox: ({"id": endpoint.id} for endpoint in sandbox.endpoints()),
     "delivery": _deliveries,
 }
-"""Kinds whose records are all examined, changed or not, by the function that lists them."""
+"""Kinds of which unchanged records are examined too, each with the function that lists its records."""
 
 
 def mark(sandbox: "Sandbox") -> Facts:

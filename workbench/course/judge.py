@@ -40,7 +40,7 @@ class _Judgment:
             if id_ not in self._claimed and record["kind"] not in task.also:
                 names = [name for name in ("kind", "id", "merchant_name", "status") if name in record]
                 shown = ", ".join(visible(str(record[name]), 40) for name in names)
-                yield f"something else changed, {shown}; only what is asked for may change."
+                yield f"something else changed: {shown}; change only what the task asks for."
 
     def _answer(self, expected: Expectation) -> Iterator[str]:
         given = self._seen.state["answers"].get(expected.subject, "")

@@ -148,7 +148,7 @@ def _call(environment: Environment, transaction: Members) -> tuple[WithdrawCall 
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether the service's signature is still stored, and so unused. Stellar has no nonce to show this."""
+    """Return whether the service's signature is still stored, so it is unused. Stellar has no nonce that shows this."""
     asked = environment.store.all(f"signature/{contract['id']}")
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
@@ -183,7 +183,7 @@ def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record
 
 
 def _check_admins(call: WithdrawCall, contract: Record, transaction: Members) -> None:
-    """Check the admins' authorization: the owner as sender in version 1, a signature of each admin in version 2."""
+    """Check the admins' authorization: the owner as sender in version 1, a signature by each admin in version 2."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
         raise usage_error("the call of version 1 must be sent by the contract's owner (from)")
@@ -237,12 +237,12 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     recipient = _recipient(context, contract, request.recipient_address)
     question = "|".join((token["address"], str(amount), admin, recipient))
     kept = context.store.get(f"signature/{contract['id']}", question)
-    is_again = kept is not None and kept["expires_at"] > context.clock.ms
-    if is_again:
+    now = context.clock.ms
+    if kept is not None and kept["expires_at"] > now:
         context.assumed.append("withdrawal_same_again")
         if context.settings["withdrawal_same_again"] == "same":
             return _ready(context, contract, kept)
-    if not is_again and (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.ms:
+    elif (context.store.get("active_signature", _scope(context, contract)) or 0) > now:
         context.assumed.append("withdrawal_other_while_active")
         if context.settings["withdrawal_other_while_active"] != "new":
             raise context.error(table.SIGNATURE_ACTIVE, "withdrawal_other_while_active")
@@ -252,7 +252,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
     # The chain counts whole seconds.
-    expires_at = context.clock.ms // 1000 + context.settings["withdrawal_lifetime"]
+    expires_at = now // 1000 + context.settings["withdrawal_lifetime"]
     asked = {
         "user": admin,
         "asset": token["address"],

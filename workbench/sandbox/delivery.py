@@ -197,7 +197,7 @@ class WebhookDispatcher:
             candidates.append(fresh)
         if not candidates:  # no later delivery came before the clock moved, so a held delivery is sent now
             held = (self._delivery(row["id"], number) for number in islice(self._store.all(f"held/{row['id']}"), 1))
-            candidates = [delivery for delivery in held if delivery["due"] < now]
+            candidates = [delivery for delivery in held if delivery and delivery["due"] < now]
         if not candidates:
             return None
         delivery = min(candidates, key=lambda delivery: (delivery["due"], delivery["sequence"]))

@@ -224,8 +224,8 @@ class App:
     def _perform(self, name: str, arguments: Members, base_url: str, session_key: str) -> Response:
         sandbox, lists = self.sandbox._for_key(session_key), list[Iterable[Any]]()
 
-        if name == "register_endpoint":  # the receiver verifies deliveries with this URL's key
-            arguments = {"signing_key": self._callers_key(session_key), **arguments}
+        if name == "register_endpoint" and arguments.get("signing_key") is None:
+            arguments = {**arguments, "signing_key": self._callers_key(session_key)}  # the receiver knows this key
 
         def collect_later(rows: Iterable[Any]) -> list[Any]:
             lists.append(rows)

@@ -42,7 +42,7 @@ def with_changes(kind: str, key: str, **changes: object) -> Change:
 
 @attrs.define
 class Adoption:
-    """Adopter of the records in calls and events, with data from the entire traffic that the first call lacks."""
+    """Adopter of the records in calls and events. Later traffic supplies data that a record's first call lacks."""
 
     twin: Twin
     limits: dict[str, int] = attrs.field(factory=dict)  # limit of a card, by card
@@ -205,7 +205,7 @@ def _contracts(of: Adoption) -> States:
 
 
 def _rewards(of: Adoption) -> States:
-    """Adopt the rows of a page. Of rows with equal times, the row that the list shows first is the newer one."""
+    """Adopt the rows of a page. If rows have equal times, the first row in the list is the newest."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
     if key:
         of.user(key)

@@ -62,7 +62,7 @@ class Difference:
     now: Any
     whose: str  # "sandbox" if the sandbox is wrong, and "service" if the service has changed
     place: str  # file of the corpus, and line
-    accepted: str = ""  # reason given in the exception that accepts it
+    accepted: str = ""  # reason in the `[[accepted]]` entry for this difference
 
 
 @attrs.frozen(repr=False)
@@ -72,12 +72,12 @@ class Checked(Shown):
     row_type = Difference
     differences: tuple[Difference, ...]
     compared: int  # number of calls and events that were compared
-    problems: tuple[str, ...]  # such as an exception that matches no difference
+    problems: tuple[str, ...]  # accepted differences that no longer occur
     notes: tuple[str, ...]  # items that were not compared, with reasons
 
     @property
     def ok(self) -> bool:
-        """Whether facts were compared, all differences are accepted, and all reasons for acceptance are in use."""
+        """Whether facts were compared, all differences are accepted, and all accepted differences occur."""
         return bool(self.compared) and not self.problems and all(row.accepted for row in self.differences)
 
     def rows(self) -> list[Difference]:
@@ -196,7 +196,7 @@ class Corpus:
         """Return the reasons of accepted differences, by operation and path.
 
         Raises:
-            UsageError: An entry lacks one of its three members.
+            UsageError: The file is not TOML, or an entry lacks its operation, path or reason.
         """
         try:
             entries = toml.load(self.folder / _ABOUT).get("accepted", [])

@@ -61,7 +61,7 @@ class Delivery:
 
 
 class Deliveries(Life):
-    """Course of a universe with event deliveries.
+    """Course of a universe, including the deliveries of its events.
 
     Args:
         key: Key with which the deliveries are signed.
@@ -108,7 +108,8 @@ class Deliveries(Life):
         name = record if self._ordinals[record] == 1 else f"{record}, {self._ordinals[record]}"
         text = f"{name}, {body['spend']['amount']} cents" if kind == "transaction.completed" else name
         self._ordinals["events"] += 1
-        rotates = (0, 1, 4)[self.decisions.choose("event rotation", 3, 0.15)]  # number of the event; 0 for none
+        # number of the event at which the key rotation starts; 0 for no rotation
+        rotates = (0, 1, 4)[self.decisions.choose("event rotation", 3, 0.15)]
         keys = (_NEXT, self._signing) if 0 < rotates <= self._ordinals["events"] else (self._signing,)
         unknown = _UNKNOWN[self._decide(f"event {name} unknown", 3, 0.03)]
         if unknown == "unknown version":

@@ -155,7 +155,7 @@ class Exploration(Shown):
 
 @attrs.define
 class _Explorer:
-    """What all universes of an exploration share."""
+    """Settings that all universes of an exploration share."""
 
     application: Any
     invariants: Sequence[Invariant]
@@ -164,7 +164,7 @@ class _Explorer:
     plain_was_right: bool | None = None  # whether the invariants held in the first universe, which has no faults
 
     def run(self, decisions: Decisions) -> Universe:
-        """Run one universe, whose `breaches` then begin with the first invariant that does not hold."""
+        """Run and return one universe. The first invariant that does not hold is added to its `breaches`."""
         machine: MachineClock | None = self.options["machine"]
         make = Universe if machine is not None else HttpUniverse
         is_first = decisions.seed is None and not decisions.fixed
@@ -190,7 +190,7 @@ class _Explorer:
     def failure(self, number: int, found: Universe, *, shrinks: bool) -> Failure:
         """Return the failure of a universe, which is made smaller if it can be repeated.
 
-        If the universe without faults passed at first and fails in a rerun, state outlives a universe.
+        If the universe without faults passed at first and fails in a rerun, the failure says that state outlives it.
         """
         small, breach = found, found.breaches[0]
         repeatable = not isinstance(self.application, HttpApplication) or self.application.reset is not None
@@ -215,7 +215,7 @@ class _Explorer:
         )
 
     def _shrunk(self, found: Universe) -> Universe:
-        """Return the universe without the decisions that the failure does not need, as found in `_SHRINK_SECONDS`."""
+        """Return the universe without the decisions that the failure does not need. Search for `_SHRINK_SECONDS`."""
         ends, size = monotonic() + _SHRINK_SECONDS, len(found.decisions.taken)
         while size and monotonic() < ends:
             for fixed in _simpler(found.decisions.taken, size):

@@ -1,7 +1,7 @@
 """Facts of an answer or event by path, comparable between services whose ids, times and names differ.
 
-Listed words, numbers and known ids stay. All other text is reduced to its kind. Facts, and results of learning from
-facts, therefore contain no private value.
+Facts contain documented words, numbers of declared members, known ids, times relative to the call, and addresses in
+messages and withdrawal parameters. All other text is replaced by its kind or length, and all other numbers by 0.
 """
 
 import re
@@ -68,20 +68,20 @@ def texts_of(value: object) -> Iterable[str]:
 
 
 def is_word(text: object) -> bool:
-    """Return whether a text consists of listed words only."""
+    """Return whether a text consists of `words` only."""
     return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
 
 
 @cache
 def declared(*kinds: type[Any]) -> frozenset[str]:
-    """Return the interface's member names, of all kinds or only of some kinds."""
+    """Return the wire names of members of these kinds; without kinds, of all members, with envelope and error names."""
     names = {member.wire for member in _members() if isinstance(member.kind, kinds or walk.Kind)}
     return frozenset(names if kinds else names | {"statusCode", "error", "message", "resource", "action", "body", "id"})
 
 
 @cache
 def numbers() -> frozenset[str]:
-    """Return the names of the members whose numbers are not private."""
+    """Return the names of the members whose numbers facts contain."""
     named = declared(walk.Integer, walk.DecimalNumber, walk.Numeric)
     return named | {"statusCode", "parameters"}
 
@@ -92,9 +92,8 @@ class Reader:
     Args:
         at: Time of the call, in seconds since 1970.
         ids: Known ids, in lower case.
-
-        unnamed: Set to which the paths of members are added that the interface document does not name. They have no
-            facts.
+        unnamed: Set that collects the paths of members that the interface document does not name. These members have
+            no facts.
     """
 
     def __init__(self, at: float, ids: Collection[str], unnamed: set[str]) -> None:
@@ -127,7 +126,7 @@ class Reader:
         return {"status": status, **self.read("answer" if status < 400 else "error", value)}
 
     def _number(self, path: str, number: Any) -> Any:
-        """Return a number if it is not private, else 0. A time near the call becomes relative to the call."""
+        """Return a declared member's number, else 0. In parameters, a time near the call becomes relative to it."""
         name = next((part for part in reversed(path.split("/")) if not part.isdecimal()), "")
         if isinstance(number, bool) or number is None:
             return number

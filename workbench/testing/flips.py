@@ -37,7 +37,7 @@ def optional_members() -> tuple[str, ...]:
 
 
 def touch(sandbox: Any, flip: Mapping[str, Any]) -> Settings:
-    """Change settings of a sandbox, make it record which of its settings are read, and return the recorder."""
+    """Change settings of a sandbox. Return its settings, which record the names that the sandbox reads from now on."""
     environment = internals(sandbox).engine.environment
     environment.settings = settings = Settings({**environment.settings, **flip})
     return settings

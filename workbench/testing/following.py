@@ -129,7 +129,7 @@ class Following:
         self._queues.setdefault(self._refunded.get(key, key), []).append(event)
 
     def steps(self) -> Steps:
-        """Yield each step, with other states in which the service may have been. Replay each step at once."""
+        """Yield each step, with other states in which the service may have been. Replay each before the next."""
         for x in self._sample.calls:
             resource = resource_of(x)
             self._move(x.at)
@@ -178,7 +178,7 @@ class Following:
             yield step, states
 
     def _missing(self, x: Exchange, tenant: str) -> str:
-        """Return which records a replay of a call lacks; empty if it lacks none."""
+        """Return which earlier records the replay of a call lacks, as text; empty if it lacks none."""
         if x.name == "sign_withdrawal" and not self.twin.store.get("contracts_of", tenant):
             return "signatures are of contracts that were never listed"
         asked = x.members
@@ -190,7 +190,7 @@ class Following:
         return ""
 
     def _called(self, x: Exchange, request: Request) -> Run:
-        """Return a function that answers a call as a service that ignores some names in its query."""
+        """Return a function that answers a call like a service that ignores some names in the query."""
         items = x.answered.get("items")
 
         def run(twin: Twin) -> Response:
@@ -223,7 +223,7 @@ class Following:
     # changes from outside
 
     def _outside(self, resource: str, before: float) -> Steps:
-        """Yield changes of a record, before a time, that events show and that no call made."""
+        """Yield the changes of a record before a time that no call made and that events show."""
         queue = self._queues.get(resource)
         while queue:
             event = queue[0]

@@ -2,7 +2,7 @@
 
 A twin follows the traffic. If the twin's answer differs from the service's answer, the settings that the twin read are
 tried with other values. The value that agrees is learned, with the step as evidence. A step that several settings can
-explain decides nothing. The result contains no values from requests and answers, only listed words, counts and names.
+explain decides nothing. The result contains no other values than documented words, counts and names.
 """
 
 import os
@@ -184,7 +184,7 @@ class Replay:
         return twin.attempt(step, best.changes, best.state, keep=True).emitted
 
     def _read_names(self, step: Step) -> None:
-        """Count the assumed member names in a call and its answer. `QUERY_NAMES` are tried like settings."""
+        """Count the assumed member names in a call and its answer, except `QUERY_NAMES`, which `_explain` tries."""
         x = step.exchange
         if x is None or not x.ok or not x.name:
             return
@@ -195,7 +195,7 @@ class Replay:
                     self._note(name, True, step)
 
     def _confirm(self, twin: Twin, step: Step, agreeing: list[Attempt]) -> None:
-        """Count the settings for which any other value would make the step differ, in each agreeing state."""
+        """Count each setting that has another value with which the step would differ in every agreeing state."""
         for name in sorted(set.intersection(*(set(attempt.touched) for attempt in agreeing))):
             kind, current = (name, step.name, step.status), twin.settings[name]
             self._tried[kind] += 1
@@ -204,7 +204,7 @@ class Replay:
                 self._note(name, current, step)
 
     def _explain(self, twin: Twin, step: Step, attempts: list[Attempt]) -> Attempt:
-        """Return the attempt whose state and settings explain a step best. Learn settings that no others match."""
+        """Return the attempt whose state and settings explain a step best. Learn its settings if it is the only one."""
         kind = ("unexplained", step.name, step.status, *sorted(attempts[0].differences)[:40])
         self._tried[kind] += 1
         if self._tried[kind] > _ALIKE:
@@ -234,7 +234,7 @@ class Replay:
         return len(solution.differences), contradicts, len(solution.changes), is_rare
 
     def _searched(self, twin: Twin, step: Step, attempt: Attempt) -> list[Attempt]:
-        """Return the changed settings with the fewest remaining differences, including equally good single changes."""
+        """Return the equally good attempts with the fewest differences, found by changing one setting after another."""
         solutions = [attempt]
         for _ in range(_CHANGES):
             current = solutions[0]
@@ -309,7 +309,7 @@ def learn(
     """Read recorded traffic, and return the behavior under which a replay of the traffic has no differences.
 
     Nothing is sent, except at most seven reads if a session is passed in place of files. The result contains no values:
-    only listed words, counts and names.
+    only documented words, counts and names.
 
     Args:
         paths: HAR files, logs of JSON lines (exchanges, events, or deliveries with their headers) or access logs, the

@@ -51,7 +51,7 @@ def _different(values: list[Any], current: object) -> list[Any]:
 
 
 def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
-    """Propose the words and numbers in the recorded answer where the step differs."""
+    """Propose the documented words and the numbers that were recorded where the step differs."""
     for path in sorted(attempt.differences):
         fact = attempt.recorded.get(path)
         if (is_word(fact) or type(fact) is int or VERSION.fullmatch(str(fact))) and fact not in _NOT_PROPOSED:

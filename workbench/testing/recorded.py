@@ -74,15 +74,15 @@ MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError
 
 @attrs.define
 class Reading:
-    """Facts about a read. For each reason, skipped items are counted, with the first place."""
+    """Counts of a read. Skipped items are counted by reason, with the place of the first."""
 
     counts: Counter[str] = attrs.field(factory=lambda: Counter(exchanges=0, events=0))
     skipped: dict[str, list[Any]] = attrs.field(factory=dict)
     hosts: set[str] = attrs.field(factory=set)  # hosts that responded to an operation of the interface
-    newest: float = 0.0  # Unix time in seconds
+    newest: float = 0.0  # Unix time of the newest item, in seconds
 
     def skip(self, reason: str, place: str) -> None:
-        """Count an item that is skipped, by reason."""
+        """Count a skipped item by its reason."""
         self.skipped.setdefault(reason, [0, place])[0] += 1
 
     def read(self, place: str, function: Callable[..., Any], *arguments: object) -> Any:
@@ -93,7 +93,7 @@ class Reading:
             self.skip(f"not as expected ({type(error).__name__})", place)
 
     def notes(self) -> list[str]:
-        """Return a line for each reason."""
+        """Return a line for each reason, with the number of skipped items."""
         return [f"skipped {count:,}: {reason} (first: {place})" for reason, (count, place) in self.skipped.items()]
 
 
@@ -354,7 +354,7 @@ def item_of(members: Members, place: str, reading: Reading) -> Item | None:
 
 
 def _exchange(members: Members, place: str, reading: Reading) -> Exchange | None:
-    """Return an exchange; None, which is noted, if it has no answer or belongs to another service."""
+    """Return an exchange. If it has no answer or belongs to another service, skip it and return None."""
     method, url, status = members["method"], members["url"], str(members["status"])
     number = int(status) if status.isascii() and status.isdecimal() else 0
     if not 100 <= number < 1000:

@@ -1,7 +1,7 @@
 """Replace each value in recorded traffic by a value of the same shape. Equal values are replaced by equal values.
 
-Listed words, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, account
-numbers, keys and unknown members are replaced by letters and digits that are derived from a secret key.
+Documented words, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses,
+account numbers, keys and unknown members are replaced by letters and digits that are derived from a secret key.
 """
 
 import hmac
@@ -52,7 +52,7 @@ _MAX_IDS = 200_000  # maximum number of ids that are kept so that reads can be r
 
 @cache
 def _spoken() -> frozenset[str]:
-    """Return the words that may be shown, and those in documented messages, names and paths, in lower case."""
+    """Return the words that may be shown, and the words of documented messages, names and paths, in lower case."""
     texts = [failure.message for row in OPERATIONS.values() for failure in row.failures]
     texts += [*declared(), *(row.path for row in SERVED.values())]
     return words() | _KNOWN | {word.lower() for text in texts for word in TOKEN.findall(text)}

@@ -1,4 +1,4 @@
-"""A sandbox that follows recorded traffic. Records are adopted when they first occur, and each call can be tried first.
+"""A sandbox that follows recorded traffic. A record is adopted when it first occurs. Calls can be tried without effect.
 
 The twin has no state other than the sandbox's. The sandbox's clock shows the recorded time, and no scheduled change
 happens. Changes without a call are taken from events and answers.
@@ -37,7 +37,7 @@ class _Seeds(Seeds):
     wanted: dict[str, str] = attrs.field(factory=dict, eq=False)  # not compared, because a dict has no hash
 
     def uuid(self, label: str) -> str:
-        """Return the recorded id of a kind for its first record, and seeded ids afterwards."""
+        """Return the recorded id for the first new record of a kind, and seeded ids for later records."""
         return self.wanted.pop(label.partition(":")[0], None) or super().uuid(label)
 
 
@@ -145,7 +145,7 @@ class Twin:
         return attempt
 
     def _facts(self, step: Step, response: Response | None, events: list[dict[str, Any]]) -> tuple[Facts, Facts]:
-        """Return the facts of the twin's answer and events, and of the recorded ones."""
+        """Return the facts of the twin's answer and events, and the recorded facts."""
         shown: Facts = {}
         recorded: Facts = dict(step.facts)
         if response is not None:

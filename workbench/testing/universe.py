@@ -233,7 +233,7 @@ class _Purchase:
         self.card = self.choose("card", universe.guide["cards"]["active"], 0.5)
 
     def pick(self, what: str, options: Options) -> str:
-        """Choose an option of a list by a decision."""
+        """Choose an option from a list by a decision."""
         option: str = self.choose(what, options[0], _LIKELY.get(what, 0.0))
         return option
 
@@ -243,7 +243,7 @@ class _Purchase:
         return value
 
     def choose(self, what: str, options: Sequence[Any], probability: float) -> Any:
-        """Return an option, which is usually the first."""
+        """Choose an option by a decision, usually the first option."""
         decisions = self.universe.decisions
         return options[decisions.choose(f"traffic {self.name} {what}", len(options), probability)]
 

@@ -41,10 +41,10 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 
 class Page(Figure):
-    """Figure for names in any script. In SVG, the browser supplies fonts; PNG shows boxes for missing characters."""
+    """Figure with text in any script. Browsers choose the fonts of SVG; PNG shows boxes for missing characters."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
-        """Write the figure to a file. Text in SVG stays text."""
+        """Write the figure to a file. SVG files contain text as text, not as outlines."""
         with mpl.rc_context({"svg.fonttype": "none"}):
             super().savefig(fname, **how)
 
@@ -56,7 +56,7 @@ class Page(Figure):
 
 
 def figure_of(axes: Axes) -> Figure:
-    """Return the figure of Axes."""
+    """Return the outermost figure that contains the Axes."""
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     return figure
@@ -94,7 +94,7 @@ def _inline(svg: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class Canvas:
-    """The Axes to draw on, with its font size and text color."""
+    """Axes to draw on, with a font size and a text color."""
 
     axes: Axes
     data: pd.DataFrame  # frame to draw; its notes appear below the chart
@@ -233,7 +233,7 @@ class Canvas:
 
 
 def page_of(size: Size, rows: int) -> Axes:
-    """Return the Axes of a new figure, whose height depends on the number of bar rows."""
+    """Return the Axes of a new figure. The number of bar rows determines the height."""
     width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
     if rows and isinstance(size, str) and size != "slide":
         height = min((1.9 if size == "notebook" else 0.3) + 0.29 * max(rows, 4), 9.0)

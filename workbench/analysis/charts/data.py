@@ -170,7 +170,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
 
 
 def source_table(data: object, method: str, *columns: str) -> pd.DataFrame:
-    """Return a report as a frame; for any other source, call `method` of the source's history."""
+    """Return a report as a frame; from any other source, compute the report with `method` of `wb.history`."""
     known = isinstance(data, pd.DataFrame) and set(columns) <= set(data)
     return table(data if known else getattr(history(data), method)(), *columns)
 
@@ -203,7 +203,7 @@ def is_running(data: pd.DataFrame) -> bool:
 
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
-    """Return exact sums by key, ignoring missing values."""
+    """Return the exact sum of the values of each key. Missing values are ignored."""
     totals: dict[Any, Decimal] = {}
     for key, value in zip(keys, values, strict=True):
         if value is not None:
@@ -218,7 +218,7 @@ def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
 
 
 def total(values: Iterable[Decimal | None]) -> Decimal:
-    """Return the exact sum of some values, ignoring missing values."""
+    """Return the exact sum of values. Missing values are ignored."""
     with localcontext(EXACT):
         return sum(filter(None, values), Decimal(0))
 

@@ -27,7 +27,7 @@ class Place(TypedDict, total=False):
 
 
 def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P, Axes]]:
-    """Return a decorator that draws the picture that a function returns.
+    """Return a decorator. The decorated function draws its picture and returns the Axes.
 
     Args:
         kind: "bars", "lines", "columns" or "grid".

@@ -27,13 +27,13 @@ _DARK = 0.55  # minimum share for which the text in a grid cell is white
 
 @attrs.frozen
 class Bar:
-    """A horizontal bar, with a number and a look for each of its parts.
+    """A horizontal bar of one or more parts, each with a length and a look.
 
     Args:
         name: Name before the bar.
         text: Label after the bar.
         lengths: Lengths of the parts, drawn one after another; in a nested chart, the second inside the first.
-        looks: Look of each number.
+        looks: Look of each part.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Bar:
 
 @attrs.frozen(kw_only=True)
 class Picture:
-    """Frame to draw, with its texts.
+    """Rows of one chart, with title, unit and notes.
 
     Args:
         data: The caller's frame, whose notes and completeness are shown.
@@ -56,7 +56,7 @@ class Picture:
         places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
         legend: Look of each part of a bar, or of each column, by its name in the legend.
         nested: Names of the outer and the inner bars, if each bar has an inner bar.
-        form: Replaces the form that `@chart` declares.
+        form: Form of the chart, in place of the form that `@chart` declares.
     """
 
     data: pd.DataFrame
@@ -75,8 +75,8 @@ class Picture:
 class Form:
     """How a chart is drawn: its kind, the columns of its axes, and the column that groups its rows.
 
-    Each column in `y` is drawn as a line, or as columns. A step without a row has the value 0; if `known` is true, it
-    has no value.
+    Each column in `y` is drawn as a line, or as vertical columns. A step without a row has the value 0, or no value if
+    `known` is true.
     """
 
     kind: str

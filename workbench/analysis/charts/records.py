@@ -57,7 +57,7 @@ def _more(names: Sequence[str], noun: str) -> str:
 
 @chart("bars", whole=True, empty="no application has a status")
 def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
-    """Draw the number of applications that are in each status now, and the number that ever were.
+    """Draw how many applications are in each status now, and how many have ever been in it.
 
     Args:
         applications: Events, the result of `history.status_history`, or users and companies (current status only).

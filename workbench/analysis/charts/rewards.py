@@ -74,7 +74,7 @@ def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
     """Draw the points outstanding at the end of each month, with the points earned and redeemed in that month.
 
     Args:
-        liability: The result of `history.liability`, or rewards.
+        liability: The result of `history.liability`, or rewards activity.
     """
     data = report(liability, "liability", "month", "earned", "redeemed", "outstanding")
     steps = report_steps(data)

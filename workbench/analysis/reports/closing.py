@@ -143,7 +143,7 @@ def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
 
 
 def _prior(history: Any, known: Any, former: str | Path | None, since: datetime) -> tuple[pd.DataFrame, list[str]]:
-    """Return postings of earlier months that arrived after their close, and the changes that they cause."""
+    """Return postings of earlier months that arrived after their close, and sentences about the changed amounts."""
     start, facts = pd.Timestamp(since), known.facts
     late = mask((facts["known_at"] >= start) & (facts["at"] < start))
     lines = ["No former close was passed, so the opening is not compared with a signed one."]

@@ -55,7 +55,7 @@ class Anomalies(View):
 
 
 def _gaps(times: "pd.Series[pd.Timestamp]") -> pd.DataFrame:
-    """Return the starts of gaps of two days or more in a history that averages `_BUSY` events a day or more."""
+    """Return the start of each gap of at least two days, if the history averages at least `_BUSY` events a day."""
     times = times.dropna().sort_values()
     if len(times) < 2:
         return pd.DataFrame()

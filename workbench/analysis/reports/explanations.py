@@ -1,4 +1,4 @@
-"""Explain report numbers: the source rows behind a number, with their events and requests, which add up exactly."""
+"""Explain a report number by the source rows that add up to it exactly, with their events and requests."""
 
 from collections.abc import Collection
 from decimal import Decimal, localcontext
@@ -44,7 +44,7 @@ class Explanations(View):
         *,
         minus: tuple[Any, ...] | None = None,
     ) -> pd.DataFrame:
-        """Return the source rows of a number in a report, which add up to it exactly, with their events and requests.
+        """Return the source rows that add up exactly to a number in a report, with their events and requests.
 
         Args:
             frame: A report that this process computed.
@@ -137,7 +137,7 @@ def _sum(values: "pd.Series[Any]") -> Decimal:
 
 
 def _total(part: Part) -> Any:
-    """Return the number that the contributions make up."""
+    """Return the number that results from the contributions."""
     if part.statistic == "record":
         return part.values.iloc[0]
     if part.statistic != "sum":
@@ -149,7 +149,7 @@ def _total(part: Part) -> Any:
 
 
 def _added(parts: list[Part]) -> tuple[pd.DataFrame, str]:
-    """Return the contributions of all parts in one table, and a phrase on how they make up the number."""
+    """Return the contributions of all parts in one table, and a phrase on how the number results from them."""
     tables = [part.table() for part in parts]
     table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
     part, count = parts[0], f"{len(table):,} contributions"

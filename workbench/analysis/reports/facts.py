@@ -50,7 +50,7 @@ _UNSORTED = 0.2  # if more than this share of rows are earlier than the row befo
 
 
 def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -> "pd.Series[Any]":
-    """Return texts as categories in order of appearance. `write`, if passed, converts each distinct text."""
+    """Return texts as categories in order of appearance. If `write` is passed, it converts each distinct text."""
     codes, texts = pd.factorize(values)
     if write is not None:
         places, texts = pd.factorize(pd.Index([write(text) for text in texts], dtype=TEXT))
@@ -60,10 +60,10 @@ def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -
 
 
 def numbered(values: "pd.Series[Any]") -> NDArray[np.int64]:
-    """Return the number of each id, and -1 for a missing id. Ids of one length take half as long as other ids."""
-    words = _words(values)
+    """Return an integer code for each id, -1 for a missing id. Ids of equal length are encoded twice as fast."""
+    words = byte_columns(values)
     if words:
-        codes, hashes = pd.factorize(_hashes(words))
+        codes, hashes = pd.factorize(hashes_of(words))
         first = first_places(codes, len(hashes))[codes]
         later = np.flatnonzero(first != np.arange(len(codes)))
         if all(np.array_equal(word[later], word[first[later]]) for word in words):  # no two ids have the same hash
@@ -72,7 +72,7 @@ def numbered(values: "pd.Series[Any]") -> NDArray[np.int64]:
 
 
 def first_places(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the first position of each of the codes from 0 to `count` - 1."""
+    """Return the first position of each code from 0 to `count` - 1."""
     first = np.zeros(count, "int64")
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     return first
@@ -80,17 +80,17 @@ def first_places(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 def repeated(values: "pd.Series[Any]") -> NDArray[np.bool_]:
     """Return a mask of the ids that occur in an earlier row."""
-    words = _words(values)
+    words = byte_columns(values)
     if words:
-        hashes = np.sort(_hashes(words))
+        hashes = np.sort(hashes_of(words))
         if not (hashes[1:] == hashes[:-1]).any():
             return np.zeros(len(values), bool)
     again: NDArray[np.bool_] = values.duplicated().to_numpy() & mask(values.notna())
     return again
 
 
-def _hashes(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
-    """Return a number for each row of words; equal rows have equal numbers."""
+def hashes_of(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
+    """Return a hash of each row of words."""
     hashes = np.zeros(len(words[0]), "u8")
     for word in words:
         hashes = (hashes ^ word) * np.uint64(0x9E3779B97F4A7C15)
@@ -98,8 +98,8 @@ def _hashes(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
     return hashes
 
 
-def _words(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
-    """Return ids of one length as columns of 8 bytes each; none if an id is missing, short or of another length."""
+def byte_columns(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
+    """Return ids as columns of 8 bytes each; empty if an id is missing or short, or if the lengths differ."""
     if values.dtype != TEXT or values.empty:
         return []
     texts: Any = pa.chunked_array(pa.array(values.array)).combine_chunks()
@@ -113,7 +113,7 @@ def _words(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return facts or transactions as users see them, with texts and without the numbers of transactions."""
+    """Return facts or transactions as users see them: texts instead of categories, no internal transaction numbers."""
     if NUMBER not in table:
         return table
     texts = {}
@@ -178,7 +178,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
 
 
 def _lag(span: pd.Timedelta) -> str:
-    """Return a span of time in days, hours or minutes."""
+    """Format a span of time in days, hours or minutes."""
     units = {"days": pd.Timedelta(days=1), "hours": pd.Timedelta(hours=1), "minutes": pd.Timedelta(minutes=1)}
     name = next((name for name, unit in units.items() if span >= 2 * unit), "minutes")
     return counted(round(span / units[name]), name)
@@ -226,7 +226,7 @@ def _each(how: np.ufunc, start: int, number: Any, values: Any, of: Any) -> NDArr
     Args:
         how: Function that combines two values, such as `np.add`.
         start: Result for a transaction without values.
-        number: Number of the transaction of each value.
+        number: Transaction number of each value.
         values: The values.
         of: Numbers of all transactions.
     """
@@ -236,7 +236,7 @@ def _each(how: np.ufunc, start: int, number: Any, values: Any, of: Any) -> NDArr
 
 
 def _counted(number: Any, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of rows in the mask `rows` for each transaction."""
+    """Count the rows of each transaction that the mask `rows` selects."""
     return np.bincount(number[rows], minlength=int(number.max(initial=-1)) + 1)
 
 
@@ -256,9 +256,12 @@ def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.Dat
     return rows[known].reset_index(drop=True), rows[open_rows]
 
 
-def facts_of(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the facts of events in event order, with the caller's own columns."""
-    count = len(events)
+_Part = tuple[Any, NDArray[np.int64], dict[str, Any]]
+"""Kinds of some facts, the positions of their events, and their amounts that are not 0."""
+
+
+def _parts(events: pd.DataFrame) -> tuple[NDArray[np.bool_], tuple[_Part, ...]]:
+    """Return a mask of the events whose request is in the source, and the facts of all events."""
     codes = pd.factorize(events[NUMBER])[0]
     updated, is_refund, settled = _actions(events)
     created, requested = (mask(events["action"] == name) for name in ("created", "requested"))
@@ -267,8 +270,8 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     def has(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return _counted(codes, rows) > 0
 
-    place = np.arange(count)
-    rank = place + np.select([created, requested], [0, count], 2 * count)
+    count = len(events)
+    rank = np.arange(count) + np.select([created, requested], [0, count], 2 * count)
     first = _each(np.minimum, _HIGHEST, codes, rank, codes) % max(count, 1)
     declined = has(mask(events["status"] == "declined"))
     begun, moved = has(created | requested), has(updated | settled | is_refund)
@@ -287,7 +290,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     changes, refunds = np.flatnonzero(updated), np.flatnonzero(is_refund)
     moves = change[changes]
     starts = np.select([declined, opens], [1, 2], 0)
-    parts: tuple[tuple[Any, NDArray[np.int64], dict[str, Any]], ...] = (  # kinds, positions and amounts
+    return begun[codes], (
         (
             starts[begun],
             first[begun],
@@ -298,6 +301,11 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
         (4, settlements[rest], {"held_cents": taken[rest] - held[rest]}),
         (6, refunds, {"refunded_cents": -amount[refunds]}),
     )
+
+
+def facts_of(events: pd.DataFrame) -> pd.DataFrame:
+    """Return the facts of events in event order, with the caller's own columns."""
+    begun, parts = _parts(events)
     kinds = np.concatenate([np.broadcast_to(np.asarray(kind, "int8"), len(where)) for kind, where, _ in parts])
     places = np.concatenate([where for _, where, _ in parts])
     order = np.lexsort((kinds, places))
@@ -310,13 +318,13 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
         for name, values in amounts.items():
             cents[name][own] = values
     cents["net_cents"] = cents["posted_cents"] - cents["refunded_cents"]
-    is_same = np.array_equal(places, place)
+    is_same = np.array_equal(places, np.arange(len(events)))
 
     def column(name: str) -> Any:
         return events[name].array if is_same else events[name].array.take(places)
 
     no_amount = mask(events["amount"].isna())[places] & ((kinds == 2) | (kinds == 5))
-    unknown = no_amount | (~begun[codes[places]] & (kinds >= 3) & (kinds <= 5))
+    unknown = no_amount | (~begun[places] & (kinds >= 3) & (kinds <= 5))
     missing = {"requested_cents": unknown, "held_cents": unknown, "posted_cents": no_amount}
     never = np.zeros(len(kinds), bool)
     columns_of: dict[str, Any] = {

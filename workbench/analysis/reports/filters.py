@@ -16,7 +16,7 @@ _UNSET: Any = object()
 
 @attrs.frozen
 class Filter:
-    """Filter for rows of a period and a currency, up to a time."""
+    """Filter by period, by currency, and by the time at which facts were known."""
 
     period: str = ""
     since: datetime | None = None
@@ -28,7 +28,7 @@ class Filter:
     """The period as the caller passed it. It is parsed again if the time zone changes."""
 
     def changed(self, period: object, tz: str | None, currency: str | None, at: object) -> "Filter":
-        """Return a copy of the filter in which arguments other than None replace its values.
+        """Return a copy of the filter with the given values. An argument of None changes nothing.
 
         Raises:
             UsageError: A value is not a period, time zone, currency or time.
@@ -67,7 +67,7 @@ class Filter:
         return pd.Timestamp(self.since), pd.Timestamp(self.until)
 
     def rows(self, table: pd.DataFrame, time: str) -> tuple[pd.DataFrame, list[Left]]:
-        """Return the rows in the currency and period, and the excluded rows, including rows with an unclear period."""
+        """Return the rows in the currency and period, and the excluded rows. An unclear period excludes a row."""
         left = []
         if self.currency is not None:
             own = mask(table["currency"] == self.currency)

@@ -286,7 +286,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return frame
 
     def changes(self, by: Columns = "merchant_name") -> pd.DataFrame:
-        """Return the change of net spend from one period to the next, by merchant, card or other columns.
+        """Return the change in net spend from one period to the next, by merchant, card or other columns.
 
         The period comes from the filter (default: the last month of the data) and is compared with the previous period.
         An incomplete period is compared with the same part of the previous period.

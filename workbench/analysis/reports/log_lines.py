@@ -261,7 +261,7 @@ class BlockReader:
         return size, problems, with_times(lines, lines.columns.pop(_DELIVERED))
 
     def _skipped(self, event: Event | None) -> str:
-        """Return why an event in no known kind is not among the chosen kinds; empty for all others."""
+        """Return the reason to skip an event of an unknown kind if kinds were chosen; empty for all other events."""
         if event is None or self._kinds is None or event.kind in EVENT_KINDS:
             return ""
         if event.resource is None:
@@ -369,7 +369,7 @@ def _select(columns: Iterable[Column], kinds: Kinds) -> str:
 
 
 def _nulls(columns: Iterable[Column]) -> str:
-    """Return the SQL that counts null members and objects in each line."""
+    """Return the SQL that counts the members with the value null in each line, including objects."""
     paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
     return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"
 
@@ -485,7 +485,7 @@ def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
 
 
 def _in_lines(tables: Sequence[Table]) -> Table:
-    """Return one table whose rows are in line order, without the position column."""
+    """Concatenate tables, with the rows in line order and without the position column."""
     if len(tables) == 1:
         return Table({name: values for name, values in tables[0].columns.items() if name}, tables[0].notes)
     columns = merged(tables).columns

@@ -30,7 +30,7 @@ STATISTICS = {"median": "median", "p90": "0.9 quantile", "max": "max"}
 
 @attrs.frozen
 class Measure:
-    """A report column, which is a count of rows or a statistic of one of their columns.
+    """A report column: a count of rows, or a statistic of a column of the rows.
 
     Args:
         name: Name of the column.
@@ -47,7 +47,7 @@ class Measure:
 
 
 def sums(*names: str) -> tuple[Measure, ...]:
-    """Return sum measures for some columns. Each measure has the name of its column."""
+    """Return a sum measure for each column. The measure has the name of the column."""
     return tuple(Measure(name, name) for name in names)
 
 
@@ -59,7 +59,7 @@ class Share:
         name: Name of the column.
         part: The dividend.
         of: The divisor.
-        at: Cells in which the divisor's row differs from this row; None for the sum over all rows.
+        at: Cells of the divisor's row that differ from the cells of this row; None for the sum over all rows.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Rows:
 
     Args:
         values: The columns that measures use.
-        keys: The columns that group the rows, by the names that they have in the report.
+        keys: The columns that group the rows, by their names in the report.
         source: The table whose rows explain the numbers.
         places: Position of each row in `source`; None if `source` has the same rows.
     """
@@ -294,7 +294,7 @@ def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
 
 
 def caveats_of(left: Iterable[Left], noun: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return notes on rows, largest amount first, and the reason, currency and amounts of the excluded rows."""
+    """Return a note for each caveat and currency, largest amount first, and data on each group of excluded rows."""
     entries: list[tuple[float, str, dict[str, Any]]] = []
     for part in left:
         names = [name for name in (*MONEY, *_OTHER_AMOUNTS) if name in part.rows]

@@ -57,7 +57,7 @@ class PointReports(View):
     def liability(
         self, *, on: str = "created_at", usd_per_point: Decimal | None = None, opening: Decimal | None = None
     ) -> pd.DataFrame:
-        """Return the points outstanding at the end of each month, from the month of the first row to that of the last.
+        """Return the points outstanding at the end of each month, from the first row's month to the last row's month.
 
         Args:
             on: The time at which points begin to count; see `points`.
@@ -152,7 +152,7 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
 
 
 def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rewards rows of a report, with their time as `at`; and the report's notes, source and omitted rows."""
+    """Return the rewards rows of a report with their time as `at`, and the attributes of the report, such as notes."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if on not in _TIMES:
         raise UsageError([not_allowed("on", on, _TIMES)])

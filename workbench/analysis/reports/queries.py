@@ -1,4 +1,4 @@
-"""SQL over frames, a session or a folder, in a DuckDB database that can read nothing else."""
+"""Run SQL over frames, a session or a folder. The DuckDB database can read nothing else."""
 
 import io
 import json

@@ -177,7 +177,7 @@ def _times(ledger: pd.DataFrame, tz: str) -> Any:
         zoned = times.dt.tz_localize(tz, ambiguous=True, nonexistent="shift_forward") if times.dt.tz is None else times
         times = zoned.dt.tz_convert("UTC").astype(TIME)
     if (times.isna() & given.notna() & (given.astype(TEXT).str.strip() != "")).any():
-        raise UsageError("at must be a time or empty in each row", of=_OF)
+        raise UsageError("column `at` must contain a time or be empty in each row", of=_OF)
     return times
 
 
@@ -199,7 +199,7 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
 
 def _equal_nets(mine: pd.DataFrame, theirs: pd.DataFrame, *, is_all: bool) -> pd.DataFrame:
-    """Mark the rows of ids whose net is equal on both sides, over all rows or those in the period; return the pairs."""
+    """Mark the rows of ids with equal nets on both sides, in the period or over all rows; return the pairs of nets."""
     nets = []
     for side in (mine, theirs):
         rest = side[~side["matched"] & side["id"].notna() & (side["inside"] | is_all)]
@@ -235,7 +235,7 @@ def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
 
 
 def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFrame:
-    """Return breaks from their kinds, keys and currencies, and the amounts and times of both sides."""
+    """Return a frame of breaks. `columns` are the amounts and then the times of both sides."""
     names = ("mine_cents", "theirs_cents", "mine_at", "theirs_at")
     frame = pd.DataFrame({"break": kind, "key": keys, "currency": currency}, index=keys.index)
     for name, values in zip(names, columns, strict=True):

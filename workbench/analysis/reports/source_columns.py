@@ -1,4 +1,4 @@
-"""Columns of frames from any file or library, converted to the types that facts need, or refused by their names."""
+"""Convert the columns of frames from any file or library to the types that facts need. Errors name the column."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -58,7 +58,7 @@ def typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, st
     Args:
         frame: The frame.
         dtypes: The types by column.
-        given: The caller's names of columns, for errors.
+        given: The caller's column names, for error messages.
 
     Raises:
         UsageError: A time cannot be read, or an amount has a fraction or is negative.

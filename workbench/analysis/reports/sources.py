@@ -69,7 +69,7 @@ _RECORD = frozenset({"kind", "id", "tenant"})
 
 @attrs.frozen
 class Left:
-    """Rows that a report leaves out, with the reason; or rows with another caveat, whose note is `sentence`."""
+    """Rows with a caveat: by default, that a report leaves them out. `sentence` is the template of the note."""
 
     reason: str
     rows: pd.DataFrame
@@ -199,7 +199,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
 
 
 def _refunded(sandbox: Any) -> dict[str, str]:
-    """Return the purchase id for each event about a refund with a separate transaction."""
+    """Return the id of the refunded purchase for each event that a refund request caused."""
     of_request = {
         entry.request_id: entry.path.split("/")[-2]
         for entry in sandbox.requests()
@@ -284,7 +284,7 @@ def _unit(table: pd.DataFrame) -> list[str]:
 
 
 def _amounts_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with the amounts that a caveat states."""
+    """Return the currency and the unsigned amount of each row, for a caveat."""
     if "amount" not in rows:
         return rows
     return pd.DataFrame({"currency": rows["currency"], "moved_cents": rows["amount"].abs()})
@@ -362,11 +362,11 @@ _OTHER_CONTENT = "duplicate id, other content"
 
 
 def _contradicting(odd: pd.DataFrame) -> Left:
-    """Return the events that contradict an earlier event of their id."""
+    """Return the events that contradict an earlier event with the same id."""
     rows = odd[odd["anomaly"] == _OTHER_CONTENT] if len(odd) else odd
     rows = rows.reindex(columns=["currency", "amount_cents"]).astype({"currency": TEXT})
     rows = pd.DataFrame({"currency": rows["currency"].str.lower(), "moved_cents": rows["amount_cents"].abs()})
-    return Left("", rows, "Events with the id of another event: {count:,}{amounts}; the first event of each id counts.")
+    return Left("", rows, "Events that repeat an id with other content: {count:,}{amounts}; the first is used.")
 
 
 def _odd(frame: pd.DataFrame) -> pd.DataFrame:

@@ -171,7 +171,7 @@ class View:
         notes: Collection[str] = (),
         **more: object,
     ) -> pd.DataFrame:
-        """Return a frame with marks: the filter, notes on the meaning of its numbers, and row caveats by amount."""
+        """Return a frame with attributes: its filter, notes on its numbers, and caveats on rows by amount."""
         sentences, entries = caveats_of([*left, self._known[1], self._begun_earlier, *self.reading.caveats], noun)
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})

@@ -27,7 +27,7 @@ Cells = Sequence[Any]
 
 @attrs.define
 class Budget:
-    """Counted rows and memory of a file's content, with the limits. `rows` starts at -1 if the first row has names."""
+    """Count of the rows and memory of a file's content, with limits. `rows` starts at -1 if the first row has names."""
 
     limits: FileLimits
     rows: int = 0

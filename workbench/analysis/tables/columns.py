@@ -70,7 +70,7 @@ class Column:
 
 @attrs.frozen(kw_only=True)
 class FrameLayout:
-    """The columns of a record class, and its list that is expanded into rows, if it has one."""
+    """Columns of a record class. If the class has a list of records, each item of the list becomes a row."""
 
     of: type[Any]
     kind: str
@@ -249,7 +249,7 @@ def _day(value: object) -> Any:
 
 @attrs.frozen
 class Form:
-    """The Arrow type of a kind, and the function that converts a value to it, or to `UNFIT`."""
+    """Arrow type of a kind, and a function that converts a value to the type. It returns `UNFIT` for other values."""
 
     arrow: Any
     convert: Callable[[Any], Any]

@@ -52,7 +52,7 @@ def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> p
     check_in_memory(x)
     columns = [reveal] if isinstance(reveal, str) else list(reveal)
     if not all(isinstance(name, str) for name in columns):
-        raise UsageError([Problem("reveal", "type", "must be names of columns")], of="to_frame")
+        raise UsageError([Problem("reveal", "type", "must be column names")], of="to_frame")
     names = frozenset(columns)
     for applies, build in _ROUTES:
         if applies(x, of):

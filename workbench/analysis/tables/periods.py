@@ -139,7 +139,7 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
 
 
 def fiscal(period: object, known: object) -> Any:
-    """Return a period. A fiscal period without a last month takes the last month of the fiscal period `known`."""
+    """Return a period. A fiscal period without a last month gets the last month of the fiscal period `known`."""
     match, other = _PERIOD.fullmatch(str(period)), _PERIOD.fullmatch(str(known))
     if match and other and match["fiscal"] and other["end"] and not match["end"]:
         return f"{period}-{other['end']}"
@@ -147,7 +147,7 @@ def fiscal(period: object, known: object) -> Any:
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
-    """Return the start of the previous period. For a pair of first and last day, it has the same number of days."""
+    """Return the start of the previous period. A pair of days follows a period with the same number of days."""
     if isinstance(period, tuple | list):
         first, last = (pd.Timestamp(str(day)) for day in period)
         return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)

@@ -189,7 +189,7 @@ REPEATED = "Rows that occur more than once, as after concat: {count:,}{amounts};
 
 
 def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows once for each id in a new frame, and the repeated rows.
+    """Return a new frame with one row for each id, and the repeated rows.
 
     Raises:
         UsageError: Rows with one id have different values.

@@ -83,7 +83,7 @@ class Columns:
         return checked
 
     def series(self, name: str, cells: Cells) -> Any:
-        """Return a column with the type that all of its cells have; otherwise as text."""
+        """Return a column in the type that fits all cells, or as text if none does."""
         filled = [cell for cell in cells if not _is_empty(cell)]
         if filled and all(isinstance(cell, bool) or (isinstance(cell, str) and cell in _FLAGS) for cell in filled):
             return pd.array([_FLAGS[cell] if isinstance(cell, str) else cell for cell in cells], dtype="boolean")
@@ -329,7 +329,7 @@ def _day(part: Any, order: str, swap: bool) -> date | None:
 
 
 def _late(texts: Sequence[WrittenDate], order: str) -> bool:
-    """Return whether day and month cannot be exchanged in any text, so that a spreadsheet left the dates as text."""
+    """Return whether every day is above 12. A spreadsheet leaves such dates as text if it expects the month first."""
     return all(day.day > 12 for text in texts if (day := text.value(order)) is not None)
 
 

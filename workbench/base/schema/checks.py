@@ -175,7 +175,7 @@ PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
 
 
 def problems(request: object, *, partial: bool = False) -> tuple[Problem, ...]:
-    """Return every rule of the interface that a request breaks, with wire paths; empty for a valid request.
+    """Return a problem for each rule of the interface that a request breaks, with wire paths; empty if it breaks none.
 
     Args:
         request: The record, or its survey.

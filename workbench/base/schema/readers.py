@@ -196,7 +196,7 @@ def _read_decimal_text(value: object) -> Any:
     if value.__class__ is str:
         if len(value) <= MAX_DIGITS and DECIMAL.fullmatch(value):
             return Decimal(value)
-        return Unusual(value, "decimal", "is not a decimal number; it is kept as text")
+        return Unusual(value, "decimal", "is not a decimal number; kept as text")
     if value.__class__ is int or value.__class__ is Decimal:
         return Unusual(Decimal(value), "type", "was sent as a number, not as text")
     raise mismatch("must be a decimal number as text")
@@ -229,7 +229,7 @@ def _read_time(value: object) -> Any:
             time = datetime.fromisoformat(value.replace(end, usual)).replace(microsecond=0) + later
             time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
             return Unusual(time, "date-time", "does not exist on a clock; the nearest time is used")
-    return Unusual(value, "date-time", "is not a time that can be read; it is kept as text")
+    return Unusual(value, "date-time", "is not a readable time; kept as text")
 
 
 def read_time(value: object) -> tuple[Any, Problem | None]:

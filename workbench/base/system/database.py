@@ -311,7 +311,7 @@ class Database:
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str, seconds: float = 0.0) -> bool:
-        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can.
+        """Acquire the lease for a task, which one process per file can hold. Return whether this process holds it.
 
         Args:
             seconds: Seconds to wait for the lease.

@@ -278,7 +278,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     _part: str | None = "head"  # the part of a request that is being received
     _timed: str | None = None  # the part whose timer runs
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # lower bound of the bytes of the head received so far
+    _head = 0  # lower bound of the number of head bytes received so far
     _chunk = 0  # number of bytes in the latest chunk
     _ended = False  # whether the client closed its side
     # refusal of a pipelined request; it waits until the earlier request is answered
@@ -490,7 +490,7 @@ def serving(
             config.load()
         except OSError as error:
             why = error.strerror or error
-            raise UnusableFile(f"{keyfile or certfile} is not a certificate with its key: {why}") from None
+            raise UnusableFile(f"cannot use certificate {certfile} with key {keyfile or certfile}: {why}") from None
         server = uvicorn.Server(config)
         # The backlog holds connections until the thread runs, so no connection is refused.
         thread = threading.Thread(

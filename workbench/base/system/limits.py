@@ -60,12 +60,12 @@ def limits(default: FileLimits, **given: int | None) -> FileLimits:
 
 
 def too_many_rows(rows: int, limits: FileLimits) -> LimitExceeded:
-    """Return the error of a file with too many rows."""
+    """Return the error for a file with too many rows."""
     return LimitExceeded(f"{rows:,} rows (maximum max_rows={limits.rows:,})")
 
 
 def too_many_columns(columns: int, limits: FileLimits) -> LimitExceeded:
-    """Return the error of a file with too many columns."""
+    """Return the error for a file with too many columns."""
     return LimitExceeded(f"{columns:,} columns (maximum max_columns={limits.columns:,})")
 
 

@@ -25,7 +25,7 @@ ACTOR_HEADER = "workbench-actor"
 
 @contextmanager
 def acting(actor: str) -> Iterator[None]:
-    """Attribute the changes of requests in a sandbox to an action."""
+    """Attribute sandbox changes to an action, if a request within the `with` block makes them."""
     token = ACTOR.set(actor)
     try:
         yield

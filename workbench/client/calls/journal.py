@@ -235,7 +235,7 @@ class Recorder:
         )
 
     def earlier(self, digest: str) -> JournalEntry | None:
-        """Return the newest entry with the same body within a day that may have been carried out."""
+        """Return the newest entry of the last 24 hours with the same body, unless it was refused or not sent."""
         test = (
             "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', "
             "'not_sent')"
@@ -285,7 +285,7 @@ class Recorder:
     # for the journal
 
     def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[JournalEntry]:
-        """Return entries, oldest first. A call in flight has an unknown outcome if its process ended or lost it."""
+        """Return entries, oldest first. A call that ended without a recorded outcome has an unknown outcome."""
         here = self._here()
         if self._path is not None and self._database is None and not self.is_file:
             return []

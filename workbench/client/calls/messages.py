@@ -1,4 +1,4 @@
-"""Requests and responses of a client, with content hidden in repr, and error texts of refusals."""
+"""Requests and responses of a client, with content hidden in repr, and the error messages of refused calls."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -131,7 +131,7 @@ def _text(value: object) -> str | None:
 
 
 def without_values(text: str) -> str:
-    """Mask words with a digit or an @ in a text of a proxy, which may be private values."""
+    """Mask words with a digit or an @ in the answer of a proxy, because such words may be private values."""
     return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 

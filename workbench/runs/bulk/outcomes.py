@@ -203,7 +203,7 @@ class RunRecord:
         """Record the result of a row.
 
         Raises:
-            UnusableFile: The file cannot be written. Its entry remains `sending`, which a resume treats as unknown.
+            UnusableFile: The file cannot be written. The row remains `sending` there, which a resume treats as unknown.
         """
         with self._file.write() as connection:
             connection.execute(

@@ -36,7 +36,7 @@ ROW, REASONS = "row", "reasons"
 
 @attrs.frozen(kw_only=True)
 class RowProblem:
-    """A problem in a row. `found` is the cell's value, or None if the value may be private."""
+    """A problem in a row. `found` is the cell's value as text, or dots if the value may be private."""
 
     row: int | None  # row number in the input; None if the problem concerns all rows together
     column: str  # name of the column, as spelled in the input
@@ -63,7 +63,7 @@ class InvalidRows(InvalidRequest):
             for problem in self._found[:MAX_PROBLEMS_SHOWN]
         ]
         if more > 0:
-            problems.append(Problem("", "more", f"and {more:,} more problems"))
+            problems.append(Problem("", "more", f"further problems: {more:,}"))
         super().__init__(problems, of=of)
 
     def rows(self) -> list[RowProblem]:
@@ -72,7 +72,7 @@ class InvalidRows(InvalidRequest):
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """Every problem as a DataFrame with row, column, rule, message and, unless it may be private, the value."""
+        """Every problem as a DataFrame with row, column, rule, message and value. Private values are masked."""
         import pandas as pd
 
         return pd.DataFrame([attrs.asdict(problem) for problem in self._found]).convert_dtypes()
@@ -158,7 +158,7 @@ def take_keys(
 def row_problem(
     body: Body, problem: Problem, request: object, members: Mapping[str, walk.Member], *, column: str | None = None
 ) -> RowProblem:
-    """Convert a problem to a `RowProblem`, with the column as spelled in the input, and its value unless private."""
+    """Convert a problem to a `RowProblem`, with the column as spelled in the input. A private value is masked."""
     wire = problem.path if column is None else next((at for at, name in body.columns.items() if name == column), "")
     if column is None:
         spelled = [name for name in body.columns.values() if name != _snake(name)]

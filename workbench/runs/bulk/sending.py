@@ -353,7 +353,7 @@ class _Sender:
             raise failure
 
     def _idempotency(self, row: PlannedRow) -> Any:
-        """Set the idempotency key of a row's call, if the profile configures a header."""
+        """Return a context in which calls get the row's idempotency key, if the profile configures a header."""
         if context_of(self._api).idempotency_header is None:
             return nullcontext()
         return self._api.idempotency(self._record.idempotency_key(row))

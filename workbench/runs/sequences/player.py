@@ -81,7 +81,7 @@ class Mismatch:
 
 @attrs.define
 class StepResult:
-    """Outcome of one step: response, events, and mismatches with the expectation."""
+    """Outcome of one step, with the response, the events, and the expectations that were not met."""
 
     step: Step
     # "done", "refused", "not_sent", "unknown", "failed" or "blocked", and "sending" while the call is in flight
@@ -96,7 +96,7 @@ class StepResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the step met its expectations and was done, or was refused if an error is expected."""
+        """Whether the step met its expectations. It must be refused if an error is expected, and otherwise be done."""
         expected = Outcome.REFUSED if self.step.expect.error else Outcome.DONE
         return not self.mismatches and self.outcome == expected
 

@@ -23,7 +23,7 @@ def traffic(
     days: int = 30,
     a_day: float = 1.0,
 ) -> Sequence:
-    """Return random purchases with many cards over days of sandbox time, as a sequence.
+    """Return a sequence of random purchases with many cards, spread over days of sandbox time.
 
     Args:
         seed: Random seed; the same seed and arguments give the same sequence.

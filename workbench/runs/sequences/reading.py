@@ -258,7 +258,7 @@ def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tup
 
     Args:
         sequence: The sequence.
-        values: Parameters of a run to check too; None skips them.
+        values: Parameters of a run, which are checked too; None skips this check.
     """
     problems_found = [*_header_problems(sequence), *problems_of_values(sequence, values)]
     declared = {parameter.name for parameter in sequence.parameters}

@@ -286,7 +286,7 @@ def run_many(
 
 
 def _checked(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]]) -> Runs:
-    """Return the runs of an interrupted call, if it had the same arguments."""
+    """Return the runs of an interrupted call. Raise InvalidSequence if the call had other arguments."""
     if earlier is None:
         return Runs()
     same = len(earlier) <= len(todo) and all(run.sequence == sequence for run in earlier)

@@ -261,9 +261,9 @@ class Record:
         self.started = datetime.fromisoformat(started)
         problems = []
         if text != earlier:
-            problems.append(Problem("sequence", "changed", "differs from the sequence of this file"))
+            problems.append(Problem("sequence", "changed", f"differs from the former run in {path}; use another file"))
         if given[32:] != _digest(given[:32], values):
-            problems.append(Problem("parameters", "changed", "differ from the parameters of this file"))
+            problems.append(Problem("parameters", "changed", f"differ from the former run in {path}; use another file"))
         if problems:
             self._file.close()
             raise InvalidSequence(tuple(problems), sequence.name)

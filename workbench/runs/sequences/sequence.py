@@ -37,7 +37,7 @@ class Reference:
 
 
 class Ref(Reference):
-    """Refer to the result of an earlier step: `ref("authorize.transaction_id")`."""
+    """Reference to the result of an earlier step: `ref("authorize.transaction_id")`."""
 
     @property
     def step(self) -> str:
@@ -51,13 +51,13 @@ class Ref(Reference):
 
 
 class Param(Reference):
-    """Refer to a parameter of the run: `param("amount")`."""
+    """Reference to a parameter of the run: `param("amount")`."""
 
     keyword = "param"
 
 
 class Guide(Reference):
-    """Refer to an example id of the sandbox's guide: `ref("guide.cards.active")`, or `ref("guide.cards.active.2")`."""
+    """Reference to an example in the sandbox's guide: `ref("guide.cards.active")` or `ref("guide.cards.active.2")`."""
 
     @property
     def example(self) -> str:
@@ -214,7 +214,7 @@ class Step:
     line: int | None = attrs.field(default=None, eq=False)  # line of the step in its file
 
     def references(self) -> Iterator[Reference]:
-        """Yield the references in its arguments and expectations."""
+        """Yield the references in the step's arguments and expectations."""
         expect = self.expect
         yield from references([self.arguments, expect.state, expect.result, *(event.where for event in expect.events)])
 
@@ -295,7 +295,7 @@ def _expectations(step: Step) -> Iterator[str]:
 
 
 def _private(record: Any) -> frozenset[str]:
-    """Return the members of a record that are private, or contain something private."""
+    """Return the members of a record that are private, or contain a private member."""
     if not walk.is_record(record):
         return frozenset()
     leaves = walk.leaves(record)
@@ -339,7 +339,7 @@ def _toml(value: object) -> str:
 
 
 def _as_read(value: object) -> Any:
-    """Return how a sequence file writes a value that has no TOML type."""
+    """Convert a value without a TOML type to the value that a sequence file has in its place."""
     match value:
         case Full():
             return "FULL"

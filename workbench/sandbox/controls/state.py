@@ -39,7 +39,7 @@ class StateControls(ControlGroup):
             for kind, values in fresh.items():
                 store.fill(kind, values)
         self._engine.clock.set(start, speed)
-        return SandboxTime(now=self._engine.clock.now())
+        return self._now()
 
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
@@ -105,6 +105,9 @@ class StateControls(ControlGroup):
         self._load(_BEFORE)
         for name, number in counters:
             store.put("counter", name, number)
+        return self._now()
+
+    def _now(self) -> SandboxTime:
         return SandboxTime(now=self._engine.clock.now())
 
     def _save(self, name: str) -> None:
@@ -122,7 +125,7 @@ class StateControls(ControlGroup):
         with self._replacing():
             for kind in saved:
                 store.copy_kind(kind, kind.removeprefix(prefix))
-        return SandboxTime(now=self._engine.clock.now())
+        return self._now()
 
     @contextmanager
     def _replacing(self, **settings: object) -> Iterator[None]:

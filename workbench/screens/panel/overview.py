@@ -140,7 +140,7 @@ class Scope:
             figure=rendering.money(total, self.currency),
             line=[int(of(day).sum()) for day in self.line],
             list="transactions",
-            change=f"{(total - before) / abs(before):+.1%} on the period before" if before else "",
+            change=f"{(total - before) / abs(before):+.1%} from the period before" if before else "",
         )
 
 
@@ -163,7 +163,7 @@ def approval_rate(scope: Scope) -> Tile:
         return attrs.evolve(tile, note="no purchase in this range: press Transactions to simulate one")
     rate, change = (asked > 0).mean(), ""
     if len(before):
-        change = f"{100 * (rate - (before > 0).mean()):+.1f} points on the period before"
+        change = f"{100 * (rate - (before > 0).mean()):+.1f} points from the period before"
     note = f"{(asked < 0).sum():,} of {len(asked):,} declined"
     return attrs.evolve(tile, figure=f"{rate:.1%}", note=note, change=change)
 

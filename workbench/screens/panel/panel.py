@@ -166,15 +166,16 @@ class Panel(Displayed):
             raise UsageError(f"browse() takes a Client or a Session, not {type(api).__name__}", of="browse")
         self._api: Any = api
         self.tiles = check_tiles(tiles)
-        """The figures of the overview."""
+        """The tiles of the overview."""
         self.filters = Filters()
         """The filters of the overview."""
         self._scope: tuple[str, Scope] | None = None  # data of the overview, and the session's stamp when it was read
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
-        self.pane: Any = None
         """The open form."""
+        self.pane: Any = None
+        """The object that a function in `PANES` opened."""
         self.selected = "overview"
         """The name of the list in view."""
         self.opened: tuple[str, str] | None = None

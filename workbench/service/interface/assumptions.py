@@ -483,7 +483,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "company_outcome",
             "update_ubo",
-            "a company is approved if all owners are approved, pending while one is pending, and otherwise has the "
+            "a company is approved if all owners are approved, pending while any is pending, and otherwise has the "
             "status of its first owner who is not approved",
             "the document shows no transitions of companies",
         ),
