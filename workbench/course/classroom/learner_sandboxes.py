@@ -165,7 +165,7 @@ class LearnerSandboxes:
         return sum(file.stat().st_size for file in self._folder.glob(f"{self.learner.code}*.db*"))
 
     def remove(self, place: str) -> None:
-        """Delete the sandboxes of a place and their files. The next request creates a new sandbox with the same seed."""
+        """Delete the sandboxes of a place and their files. The next request creates a sandbox with the same seed."""
         with self._lock:
             for environment in ENVIRONMENTS:
                 if app := self._apps.pop((place, environment), None):
