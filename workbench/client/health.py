@@ -117,7 +117,7 @@ def examine(journal: Journal | None, inbox: Inbox, sandbox: Sandbox | None, info
 
 
 def _sign(kind: str, what: str, *ids: str | None, last: datetime | None = None, **facts: Any) -> Trouble:
-    """Return one occurrence of a trouble."""
+    """Return a trouble that occurred once."""
     facts = {"fix": _FIXES[kind], **facts}
     return Trouble(kind=kind, what=what, count=1, last=last, ids=tuple(filter(None, ids)), **facts)
 
@@ -131,7 +131,7 @@ def _cause(sign: Trouble) -> object:
 
 
 def _merged(signs: list[Trouble]) -> Trouble:
-    """Return occurrences with the same cause as one trouble, worded as the last occurrence."""
+    """Merge occurrences with the same cause into one trouble, with the text of the last occurrence."""
     ids = dict.fromkeys(chain.from_iterable(sign.ids for sign in signs))
     latest = max((sign.last for sign in signs if sign.last is not None), default=None)
     return attrs.evolve(signs[-1], count=len(signs), ids=tuple(ids), last=latest)

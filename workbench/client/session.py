@@ -258,7 +258,7 @@ def behaviors_of(api: object) -> Mapping[str, Any]:
 
 
 def profile_of(api: object) -> str:
-    """Return the name of the profile that a session was opened with; empty if it was opened without one."""
+    """Return the name of the profile that a session was opened with; empty without a profile."""
     return api._name if isinstance(api, _Session) else ""
 
 
@@ -311,8 +311,9 @@ def connect(
     """Open a session on an embedded sandbox, on a named profile, or on a sandbox served at a URL.
 
     Args:
-        where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. If
-            WORKBENCH_PROFILE names a profile, None opens that, unless an argument asks for an embedded sandbox.
+        where: None for an embedded sandbox, a URL for a served sandbox, otherwise the name of a profile. If
+            WORKBENCH_PROFILE names a profile, None opens this profile, unless an argument is only for embedded
+            sandboxes.
         api_key: The key, or a function that fetches the key. The function is called again every 15 minutes and after a
             401. The default is the sandbox's full key, or the profile's key. A sandbox that another machine serves, at
             https://…, needs its full key.

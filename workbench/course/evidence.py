@@ -113,7 +113,7 @@ class Evidence:
 
     @property
     def names(self) -> Facts:
-        """Values to which a task can refer: the guide of the sandbox in its initial state, and the facts."""
+        """Values that a task can refer to: the guide of the sandbox in its initial state, and the task's facts."""
         return {**first_guide(self.sandbox.seed), **self.state["facts"]}
 
     @cached_property

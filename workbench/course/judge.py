@@ -157,7 +157,7 @@ def same(value: object, expected: object) -> bool:
 
 
 def _plain(value: object) -> str:
-    """Return text in the form in which it is compared: lower case, single spaces."""
+    """Normalize a value for comparison as text: lower case, single spaces."""
     return " ".join(str(value).split()).casefold()
 
 

@@ -294,7 +294,7 @@ class Exchange:
 
     @property
     def described(self) -> str:
-        """Description of the call as in the journal, or the name of the operation without a journal entry."""
+        """Description of the call in the journal; for a call without an entry, the name of the operation."""
         return self.attempt.what if self.attempt is not None else self.operation.name
 
     # outcomes

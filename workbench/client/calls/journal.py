@@ -219,7 +219,7 @@ class Recorder:
         """Record the outcome of a call.
 
         Raises:
-            CannotRecord: The outcome cannot be recorded. The entry then counts as unknown.
+            CannotRecord: The outcome cannot be recorded, and the journal shows it as unknown.
         """
         ending = (outcome.value, self.clock.now(), status, error)
         masked_answer = _masked(answer)
@@ -377,7 +377,7 @@ Entries = list[JournalEntry]
 
 @hide_arguments_of_methods
 class Journal:
-    """History of calls with an effect: iterate it, filter it with `list`, and resolve unknown outcomes."""
+    """History of calls with an effect, with methods to filter entries and to resolve unknown outcomes."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
         """Open the journal.
@@ -489,7 +489,7 @@ class Journal:
         return self[attempt]
 
     def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
-        """Send a call with an unknown outcome again, with the idempotency key of the first attempt, if it had one.
+        """Send a call with an unknown outcome again, with the first attempt's idempotency key, if any.
 
         The journal stores no bodies, so pass the same request again. Where keys are honored, as a sandbox's behavior or
         a profile states by `idempotency_keys`, a call with a key takes effect once. Otherwise it may happen twice.

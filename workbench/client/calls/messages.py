@@ -95,7 +95,7 @@ class ErrorBody:
 
     @property
     def summary(self) -> str:
-        """Error and message in one line; empty without both."""
+        """Error and message on one line; empty if both are missing."""
         text = ": ".join(part for part in (self.error, self.message) if part)
         named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
         return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)

@@ -1,4 +1,4 @@
-"""The overview of a panel: tasks for people, tiles and charts from one history in a range, and their filters."""
+"""The overview of a panel: tasks for people, and tiles and charts for a range of days, with filters."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -145,7 +145,7 @@ class Scope:
 
 
 def net_spend(scope: Scope) -> Tile:
-    """Settlements less refunds, each counted in the period in which it was made."""
+    """Settlements less refunds. A refund counts in the period of the refund, not of the purchase."""
     net, note = partial(scope.within, "net"), "settlements less refunds"
     cents, possible = net(), scope.within("possible")
     if count := len(possible) - len(cents):

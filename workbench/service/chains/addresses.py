@@ -173,9 +173,7 @@ def family_of_address(address: str) -> Family | None:
 
 
 def has_checksum(address: str) -> bool:
-    """Return whether an address has a checksum. Stellar addresses always have one, EVM addresses in mixed case, Solana
-    addresses never.
-    """
+    """Return whether an address has a checksum, as Stellar addresses and EVM addresses in mixed case do."""
     family = family_of_address(address)
     return family is Family.STELLAR or (family is Family.EVM and _mixed_case(address))
 
