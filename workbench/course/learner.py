@@ -275,7 +275,7 @@ def _class_url(api: object) -> str:
 
 
 def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})) -> Facts:
-    """Perform an action on the class server, or in this process. Return the answer to the learner."""
+    """Carry out an action on the class server, or in this process. Return the answer to the learner."""
     chosen: Any = api or (_bound[name]() if name in _bound else None) or session.latest()
     refuse_async(chosen, "course")
     is_quiz = name in _tasks and _tasks[name].kind == "quiz"

@@ -145,7 +145,7 @@ class FaultRules:
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
     def apply(self, service: Service, request: Request) -> Response:
-        """Answer a request under the fault rules. `Workbench-Fault` states their number and the applied rule."""
+        """Answer a request under the fault rules. `Workbench-Fault` counts active rules and names the applied fault."""
         text = f"{sum(not rule.used_up for rule in self.rules)} active"
         operation = service.operation_of(request)
         name = None if operation is None else operation.name

@@ -211,7 +211,7 @@ def same_address(a: object, b: object) -> bool:
 
 
 def similar_addresses(a: str, b: str) -> bool:
-    """Return whether two different addresses have equal first and last characters, as in address poisoning."""
+    """Return whether different addresses have equal first four and last four characters, as in address poisoning."""
     a, b = (_comparable(address).removeprefix("0x") for address in (a, b))
     return a != b and a[:4] == b[:4] and a[-4:] == b[-4:]
 
