@@ -93,7 +93,7 @@ class Flips(Shown):
         title = (
             "The tests rely on these assumptions; ask the provider"
             if flips
-            else "No test relies on an assumption that was flipped"
+            else "No test relies on an assumption that was changed"
         )
         columns = ("assumption", "assumption", "test", "failure if it is different")
         return Grid.of_texts(title, columns, rows, notes)
