@@ -14,6 +14,7 @@ import pytest
 from tests.each import each
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, UsageError, WrongEnvironment
+from workbench.base.remedies import Remedy
 from workbench.base.schema.rules import FULL
 from workbench.base.system.locks import FileLock
 from workbench.base.system.progress import Progress
@@ -250,6 +251,7 @@ def test_a_journal_that_cannot_record_stops_the_run(sandbox: Sandbox, tmp_path: 
 
     assert stopped.counts == {"not_sent": 1, "planned": 2}
     assert stopped.stopped == "row 1: cannot record: disk full"
+    assert str(Remedy("resume")) not in stopped.verdict  # without a file, there is nothing to resume
 
 
 def _full(*_: Any) -> Any:
@@ -267,7 +269,10 @@ def test_rows_that_were_not_sent_are_sent_on_resume(sandbox: Sandbox, tmp_path: 
 
     assert down.stopped == "5 consecutive rows: the service cannot be reached"
     assert down.counts == {"not_sent": 5, "planned": 7}
-    assert resume(api_of(sandbox), path, rows, progress=False).ok
+    assert down.verdict.endswith(f"\n{Remedy('resume')}")
+    ended = resume(api_of(sandbox), path, rows, progress=False)
+    assert ended.ok
+    assert str(Remedy("resume")) not in ended.verdict
     assert filed(sandbox) == [f"b-{i}" for i in range(12)]
 
 

@@ -154,6 +154,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     assert 1 > heights(axes)[0] > heights(axes)[1] > 0
     assert [text.xy[0] for text in axes.texts if text.get_gid() == "value"] == widths(axes)[::2]  # type: ignore[attr-defined]
     assert axes.get_xlabel() == "USD"
+    assert axes.title.get_position()[0] == 0  # the heading begins at the left edge
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
 

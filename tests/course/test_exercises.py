@@ -75,7 +75,7 @@ def test_what_was_done_before_a_task_is_not_judged_with_it() -> None:
         course.task("start-1", api)
         undisturbed = course.check("start-1", api).missing
 
-    assert any("something else changed, card" in what for what in disturbed)
+    assert any("something else changed: card" in what for what in disturbed)
     assert not any("something else" in what for what in undisturbed)
 
 

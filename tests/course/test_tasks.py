@@ -42,7 +42,7 @@ def test_the_task_of_the_page_is_done_by_its_answer_and_by_nothing_else(folder: 
     assert "A canceled card cannot be used again; lock it" in canceled[0]
     assert done == ()
     assert len(further) == 1
-    assert further[0].startswith("something else changed, card")
+    assert further[0].startswith("something else changed: card")
 
 
 DRILL = """

@@ -117,13 +117,13 @@ def examine(journal: Journal | None, inbox: Inbox, sandbox: Sandbox | None, info
 
 
 def _sign(kind: str, what: str, *ids: str | None, last: datetime | None = None, **facts: Any) -> Trouble:
-    """Return one occurrence of a trouble."""
+    """Return a trouble that occurred once."""
     facts = {"fix": _FIXES[kind], **facts}
     return Trouble(kind=kind, what=what, count=1, last=last, ids=tuple(filter(None, ids)), **facts)
 
 
 def _cause(sign: Trouble) -> object:
-    """Return the value that occurrences of one trouble share. Some texts differ only in ids and numbers."""
+    """Return the value by which occurrences are grouped into troubles. Some kinds ignore ids and numbers in texts."""
     what = sign.what
     if sign.kind in ("failed request", "unreadable delivery"):
         what = re.sub(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{32,36}|\d[\d.,]*", "…", what)
@@ -131,7 +131,7 @@ def _cause(sign: Trouble) -> object:
 
 
 def _merged(signs: list[Trouble]) -> Trouble:
-    """Return occurrences with the same cause as one trouble, worded as the last occurrence."""
+    """Merge occurrences with the same cause into one trouble, with the text of the last occurrence."""
     ids = dict.fromkeys(chain.from_iterable(sign.ids for sign in signs))
     latest = max((sign.last for sign in signs if sign.last is not None), default=None)
     return attrs.evolve(signs[-1], count=len(signs), ids=tuple(ids), last=latest)

@@ -75,7 +75,7 @@ class _Session(BaseClient):
             keys: Keys that sign webhook deliveries (default: the API key).
             inbox: File that stores the events; None stores them in memory.
             name: Name of the profile.
-            behaviors: Undocumented behaviors of a real sandbox, from its profile.
+            behaviors: Undocumented behaviors of a real service, from its profile.
             settings: Arguments of the client.
         """
         super().__init__(**settings)
@@ -131,7 +131,7 @@ class _Session(BaseClient):
         return self.inbox if exists else None
 
     def _keys_honored(self) -> bool:
-        """Return whether profile or behavior states that a repeated idempotency key has no second effect."""
+        """Return whether the profile or the sandbox states that a repeated idempotency key has no second effect."""
         if (self._context.idempotency_header or IDEMPOTENCY_HEADER).lower() != IDEMPOTENCY_HEADER.lower():
             return False
         stated = self._behaviors if self._sandbox is None else self._sandbox.guide()
@@ -224,7 +224,7 @@ class _SandboxEvents:
         return self._first
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
-        """Return the events after the earliest mark, and the world id if they are complete (an embedded sandbox)."""
+        """Return the events after the earliest mark, and the world id if the sandbox is embedded, otherwise ""."""
         from workbench.service.interface.events import Event
 
         sandbox = self._session.sandbox
@@ -237,7 +237,7 @@ class _SandboxEvents:
 
 
 def latest() -> Session | None:
-    """Return the most recently opened session of this process, or None if it was discarded."""
+    """Return the most recently opened session of this process; None if no session was opened or it was discarded."""
     return _LATEST[0]() if _LATEST else None
 
 
@@ -253,12 +253,12 @@ def sandbox_times(api: object) -> dict[str, datetime]:
 
 
 def behaviors_of(api: object) -> Mapping[str, Any]:
-    """Return the undocumented behaviors of a real sandbox from its profile, for example {"settle_route": True}."""
+    """Return the undocumented behaviors that a profile states for its service, such as {"settle_route": True}."""
     return api._behaviors if isinstance(api, _Session) else {}
 
 
 def profile_of(api: object) -> str:
-    """Return the name of the profile that a session was opened with; empty if it was opened without one."""
+    """Return the name of the profile that a session was opened with; empty without a profile."""
     return api._name if isinstance(api, _Session) else ""
 
 
@@ -311,8 +311,9 @@ def connect(
     """Open a session on an embedded sandbox, on a named profile, or on a sandbox served at a URL.
 
     Args:
-        where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. If
-            WORKBENCH_PROFILE names a profile, None opens that, unless an argument asks for an embedded sandbox.
+        where: None for an embedded sandbox, a URL for a served sandbox, otherwise the name of a profile. If
+            WORKBENCH_PROFILE names a profile, None opens this profile, unless an argument is only for embedded
+            sandboxes.
         api_key: The key, or a function that fetches the key. The function is called again every 15 minutes and after a
             401. The default is the sandbox's full key, or the profile's key. A sandbox that another machine serves, at
             https://…, needs its full key.

@@ -59,14 +59,14 @@ class Attempt:
         return self.store.get(f"{self.attempts}{self.task.name}") or {}
 
     def do(self, kind: str, values: Record) -> Facts:
-        """Perform an action, store the result, and return the answer to the learner as JSON values.
+        """Carry out an action, store the result, and return the answer to the learner as JSON values.
 
         Args:
             kind: One of `KINDS`.
             values: Answers, for the kind "answer".
 
         Raises:
-            UsageError: The task was not begun, does not ask for this answer, or has no further hint.
+            UsageError: The task was not begun, does not ask for this answer, or has no hints.
         """
         task, name = self.task, f"{self.results}{self.task.name}"
         before = read_result(self.store.get(name))
@@ -174,7 +174,7 @@ class Attempt:
         self._save()
 
     def start(self) -> Facts:
-        """Begin the task, unless it is an active drill or a completed exercise. Return the facts of the task."""
+        """Begin the task, unless it is a begun drill or a completed exercise. Return the facts of the task."""
         if not self.is_begun or not (self.task.minutes or not self.check()["missing"]):
             self.begin()
         return {"facts": filled(Evidence(self.sandbox, self.state).names, self.task.show)}

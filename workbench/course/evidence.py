@@ -59,7 +59,7 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
     "endpoint": lambda sandbox: ({"id": endpoint.id} for endpoint in sandbox.endpoints()),
     "delivery": _deliveries,
 }
-"""Kinds whose records are all examined, changed or not, by the function that lists them."""
+"""Kinds of which unchanged records are examined too, each with the function that lists its records."""
 
 
 def mark(sandbox: "Sandbox") -> Facts:
@@ -113,7 +113,7 @@ class Evidence:
 
     @property
     def names(self) -> Facts:
-        """Values to which a task can refer: the guide of the sandbox in its initial state, and the facts."""
+        """Values that a task can refer to: the guide of the sandbox in its initial state, and the task's facts."""
         return {**first_guide(self.sandbox.seed), **self.state["facts"]}
 
     @cached_property

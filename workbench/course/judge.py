@@ -40,7 +40,7 @@ class _Judgment:
             if id_ not in self._claimed and record["kind"] not in task.also:
                 names = [name for name in ("kind", "id", "merchant_name", "status") if name in record]
                 shown = ", ".join(visible(str(record[name]), 40) for name in names)
-                yield f"something else changed, {shown}; only what is asked for may change."
+                yield f"something else changed: {shown}; change only what the task asks for."
 
     def _answer(self, expected: Expectation) -> Iterator[str]:
         given = self._seen.state["answers"].get(expected.subject, "")
@@ -157,7 +157,7 @@ def same(value: object, expected: object) -> bool:
 
 
 def _plain(value: object) -> str:
-    """Return text in the form in which it is compared: lower case, single spaces."""
+    """Normalize a value for comparison as text: lower case, single spaces."""
     return " ".join(str(value).split()).casefold()
 
 

@@ -153,8 +153,7 @@ def task(name: str | None = None, api: object = None) -> Any:
     """Show a task and start it. The check compares later states of the sandbox with the state at the start.
 
     A drill creates its incident, or continues if it was begun before. To restart an exercise, call this function again.
-    A quiz needs no session. Without a name, all exercises and drills are shown, and a notebook offers to start one of
-    them.
+    A quiz needs no session. Without a name, all exercises and drills are shown, and a notebook offers to start one.
 
     Args:
         name: Name of the task, such as "start-1" or "fraud-burst".
@@ -227,7 +226,7 @@ def hint(name: str, api: object = None) -> Feedback:
 
 
 class CourseProgress(Display):
-    """Your name, and for each exercise whether it is done, with your tries, hints and minutes."""
+    """Your progress: your name, and for each exercise its status, tries, hints and minutes."""
 
     def __init__(self, name: str, results: Record) -> None:
         self.name = name
@@ -276,7 +275,7 @@ def _class_url(api: object) -> str:
 
 
 def _do(kind: str, name: str, api: object, values: Record = MappingProxyType({})) -> Facts:
-    """Perform an action on the class server, or in this process. Return the answer to the learner."""
+    """Carry out an action on the class server, or in this process. Return the answer to the learner."""
     chosen: Any = api or (_bound[name]() if name in _bound else None) or session.latest()
     refuse_async(chosen, "course")
     is_quiz = name in _tasks and _tasks[name].kind == "quiz"

@@ -148,7 +148,7 @@ def _call(environment: Environment, transaction: Members) -> tuple[WithdrawCall 
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether the service's signature is still stored, and so unused. Stellar has no nonce to show this."""
+    """Return whether the service's signature is still stored, so it is unused. Stellar has no nonce that shows this."""
     asked = environment.store.all(f"signature/{contract['id']}")
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
@@ -183,7 +183,7 @@ def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record
 
 
 def _check_admins(call: WithdrawCall, contract: Record, transaction: Members) -> None:
-    """Check the admins' authorization: the owner as sender in version 1, a signature of each admin in version 2."""
+    """Check the admins' authorization: the owner as sender in version 1, a signature by each admin in version 2."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
         raise usage_error("the call of version 1 must be sent by the contract's owner (from)")

@@ -46,7 +46,7 @@ NEVER = 10**15 - 1
 
 
 def due_by(at: int) -> str:
-    """Return an upper bound for the ids of queued entries that are due by a time."""
+    """Return an upper bound for the ids of queued items that are due by a time."""
     return f"{at:015d}~"
 
 
@@ -128,7 +128,7 @@ class SandboxClock:
 
 @attrs.frozen
 class Seeds:
-    """Random values derived from the seed. A label gives the same value on every machine.
+    """Random values derived from the seed. The same label gives the same value on every machine.
 
     Args:
         seed: Seed of the world.
@@ -156,7 +156,7 @@ class Seeds:
         return f"sandbox_{self.octets(f'key:{self.secret}{name}', 16).hex()}"
 
     def octets(self, label: str, size: int = 32) -> bytes:
-        """Return up to 64 random bytes."""
+        """Return `size` random bytes, at most 64, which depend only on the seed and the label."""
         return blake2b(label.encode(), key=self._key, digest_size=size).digest()
 
     def uuid(self, label: str) -> str:
@@ -210,7 +210,7 @@ class RequestContext:
         self.store.put("event", str(sequence), {**kept, **of})
 
     def schedule(self, seconds: float, action: str, key: str) -> None:
-        """Schedule an action on a record in some seconds. An earlier schedule of the same action is replaced."""
+        """Schedule an action on a record after some seconds. An earlier schedule of the same action is replaced."""
         name, at = f"{action}:{key}", self.clock.ms + int(seconds * 1000)
         self.cancel(name)
         self.store.put("scheduled", name, at)
@@ -258,7 +258,7 @@ class RequestContext:
         )
 
     def _status(self, status: int, assumed: str) -> int:
-        """Return the status of a refusal. The assumption's setting overrides it if the setting is for this refusal."""
+        """Return the status of a refusal. The assumption's setting overrides it, unless it is for another status."""
         chosen = self.settings.get(assumed)
         usual = BEHAVIORS[assumed].documented if assumed in BEHAVIORS else None
         is_for_another = isinstance(usual, str) and usual.isdigit() and int(usual) != status

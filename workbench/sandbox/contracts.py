@@ -83,7 +83,7 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
 
 
 def become_owner(context: RequestContext, user: Record, request: object) -> None:
-    """Create a contract, owned by the wallet, for each wallet of a user, if the provider manages contracts.
+    """For each wallet in a request, create a contract that the wallet owns, if the provider manages contracts.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """

@@ -1,4 +1,4 @@
-"""Draw of a purchase from the lists of a program file: category, amount, outcome, time to the settlement, merchant.
+"""Draw purchases from the lists of a program file: category, amount, outcome, time to the settlement, merchant.
 
 Users of a card program, sequences of random purchases, and universes draw their purchases here.
 """
@@ -88,7 +88,7 @@ class Purchase:
 
 
 def draw(choices: Choices, lists: Lists, code: str | None = None) -> Purchase:
-    """Draw a purchase, in a category that is drawn first unless its code is passed."""
+    """Draw a purchase in the category with this code. Without a code, draw the category too."""
     code = code or choices.pick("category", lists.categories)
     amount = max(1, int(choices.between("amount", lists.amounts[code])))
     outcome = choices.pick("fate", lists.outcomes)

@@ -57,7 +57,7 @@ class DirectTransport:
         self._handler = handler
 
     def respond(self, method: str, target: str, headers: Texts, body: bytes) -> "Response | SandboxTransport":
-        """Return the response. If a fault delays it or breaks the connection, return a transport that does the same."""
+        """Return the response, or a transport that simulates a fault which delays or breaks the response."""
         path, _, query = target.partition("?")
         answer = self._handler(Request(method, path, query, headers, body))
         if answer.manner == "whole" and not answer.seconds:
@@ -163,12 +163,12 @@ class Sandbox(Controls):
     def _drain(
         self, after: int = 0, api_key: str | None = None, signing_key: str | None = None
     ) -> tuple[list[EventDelivery], int]:
-        """Return the next deliveries, each with its sequence number, and the number of the last event read.
+        """Return the next deliveries, each with its event's number; also the number of the last event read.
 
         The result has at most 1,000 deliveries. If it has 1,000, more may follow.
 
         Args:
-            after: Sequence number of an event.
+            after: Number of the last event of the previous call.
             api_key: Key of the tenant; default: the session's key.
             signing_key: Key that signs the deliveries; default: the key of the tenant.
         """

@@ -200,7 +200,7 @@ class RequestLog:
         self._saved = monotonic()
 
     def add(self, request: Request, answer: Response, at: int, seconds: float) -> None:
-        """Add a request without bodies of more than 16 kB."""
+        """Add a request and its response. Bodies of more than 16 kB are omitted."""
         if len(request.body) > _KEPT_BODY:
             request = attrs.evolve(request, body=b"")
         if len(answer.body) > _KEPT_BODY:

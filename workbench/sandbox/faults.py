@@ -1,4 +1,4 @@
-"""Fault rules, which determine the calls or deliveries that fail, and how and how often they fail.
+"""Fault rules: which calls or deliveries fail, how they fail, and how often.
 
 The sandbox's file, if there is one, stores the rules until they are removed. A reset keeps the rules, and a fork has no
 rules. While a rule exists, every response has a `Workbench-Fault` header.
@@ -77,7 +77,7 @@ _GENERAL = (table.UNAUTHORIZED, table.FORBIDDEN, table.TEAM_NOT_FOUND, table.INV
 
 
 def _error_body(rule: FaultRule, name: str | None) -> tuple[str, bytes]:
-    """Return the content type and the body of a rule's error. The operation's own documented error comes first."""
+    """Return the content type and the body of a rule's error. An error documented for the operation is preferred."""
     body = BODIES[rule.body] if rule.answer is None else ("application/json", strict_json.dumps(rule.answer))
     if isinstance(body, tuple):
         return body
@@ -145,7 +145,7 @@ class FaultRules:
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
     def apply(self, service: Service, request: Request) -> Response:
-        """Answer a request under the fault rules. `Workbench-Fault` states their number and the applied rule."""
+        """Answer a request under the fault rules. `Workbench-Fault` counts active rules and names the applied fault."""
         text = f"{sum(not rule.used_up for rule in self.rules)} active"
         operation = service.operation_of(request)
         name = None if operation is None else operation.name

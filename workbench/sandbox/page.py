@@ -1,4 +1,4 @@
-"""HTML page without scripts on a served sandbox's operations, each with fields, rules, errors and a curl command."""
+"""HTML page about a served sandbox's operations, with their fields, rules, errors and curl commands. No scripts."""
 
 from collections.abc import Iterable
 from typing import Any

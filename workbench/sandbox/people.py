@@ -86,13 +86,13 @@ def _change_user(context: RequestContext, user: Record, changes: Record) -> Reco
 
 
 def holder_of(store: Store, user_id: str, names: int) -> Record:
-    """Return the names of a user at the time of an event."""
+    """Return a user with the names that applied at the time of an event, after `names` changes of name."""
     user: Record = store.get("user", user_id)
     return user if user.get("names", 0) == names else {"id": user_id, **store.get("former", f"{user_id}:{names}")}
 
 
 def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplication:
-    """Update an owner's application, and review the owner and the company again. assumed: owner_reapplies"""
+    """Update an owner's application, and review it again. The company's status follows. assumed: owner_reapplies"""
     company = context.get_for_tenant("company", request.company_id)
     owner = context.get_for_tenant("owner", request.ubo_id)
     if owner["company_id"] != company["id"]:
@@ -181,7 +181,7 @@ def decide(
 
 
 def links(settings: Members, applicant: Record, sign: Any = None) -> Record:
-    """Return the links of a status, by attribute name. assumed: status_links"""
+    """Return the links that a person's status has, by attribute name. assumed: status_links"""
     if applicant["status"] not in settings["status_links"]:
         return {}
     pages = {"application_completion_link": "complete"}
@@ -248,7 +248,7 @@ def new_company(key: str, tenant: str, name: str, owners: list[Record], **member
 
 
 def _common(owners: list[Record]) -> Record:
-    """Return the application status of a company. assumed: company_outcome
+    """Return the application status and reason of a company. assumed: company_outcome
 
     The status is approved if all owners are approved, and pending while an owner is pending. Otherwise it is the status
     of the first owner who is not approved.

@@ -50,7 +50,7 @@ class DeliveryRelay:
         self._connected: dict[str, float] = {}  # by URL, the time of the last request
 
     def post(self, url: str, headers: Texts, body: bytes) -> PostResult:
-        """Queue a delivery and return the receiver's response."""
+        """Queue a delivery, and return the receiver's response or the reason why there is none."""
         if self._connected.get(url, -_PRESENT) < monotonic() - _PRESENT:
             return _ABSENT
         number, waiting = next(self._numbers), _Waiting(url, headers, body)

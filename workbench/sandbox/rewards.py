@@ -81,8 +81,8 @@ def earned(seeds: Seeds, key: str, transaction: Record, category: Category, at: 
 
     Args:
         category: Category of the merchant.
-        before: Settled cents of the transaction before this change.
-        after: Settled cents of the transaction after this change.
+        before: Settled less refunded cents of the transaction before this change.
+        after: Settled less refunded cents of the transaction after this change.
     """
     posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
     points = after * category.rate // 100 - before * category.rate // 100
@@ -152,7 +152,7 @@ def points_of(environment: Environment, user: Record) -> int:
 
 
 def list_rewards_activity(context: RequestContext, request: ListRewardsActivity) -> RewardsActivity:
-    """Return one page of a user's activity, newest first."""
+    """Return one page of a user's activity, newest first unless the behavior reverses the order."""
     user = context.get_for_tenant("user", request.user_id)
     # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
     rows: Iterable[Record] = (
@@ -172,7 +172,7 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
 
 
 def _item(row: Record, now: int) -> RewardsItem:
-    """Return a row in its wire format, with the points that are posted and minted by now."""
+    """Return a row in its wire format. The times of posting and minting are present once they have passed."""
     item = {**row, "created_at": row["at"]}
     item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
@@ -192,7 +192,7 @@ def _dice(seeds: Seeds, user: str, number: int) -> bytes:
 
 
 def _redemption(dice: bytes) -> str | None:
-    """Return the status of a redemption in the generated history."""
+    """Return the status of a redemption in the generated history; None for an earned item."""
     if dice[1] >= 20:
         return None
     return "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"

@@ -101,7 +101,7 @@ class Store:
             self._end(keep=False)
 
     def lease(self, work: str) -> bool:
-        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
+        """Acquire the lease for a task, and return whether this process holds it. One process per file can hold it."""
         return True
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class Store:
         return (value for number in numbers if (value := self.readable(kind, str(number))) is not None)
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
-        """Return the first ids and values of a kind with ids up to `key`, in order."""
+        """Return the ids and values of a kind with ids up to `key`, in order of id, at most `limit`."""
         return sorted(item for item in self.items(kind) if item[0] <= key)[:limit]
 
     def count(self, kind: str) -> int:
@@ -307,7 +307,7 @@ class FileStore(Store):
         self._run = self._file.run
 
     def lease(self, work: str) -> bool:
-        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
+        """Acquire the lease for a task, and return whether this process holds it. One process per file can hold it."""
         return self._file.lease(work)
 
     def close(self) -> None:
@@ -358,7 +358,7 @@ class FileStore(Store):
         self._recent[at] = value
 
     def _read(self, data: bytes) -> Any:
-        """Return the value of a row. A damaged value gives a warning and None."""
+        """Return the value of a row. If the value is damaged, warn and return None."""
         if data == _summed(data[4:]):
             with suppress(ValueError):
                 return orjson.loads(data[4:])
@@ -400,7 +400,7 @@ class FileStore(Store):
             end, limit = rows[-1][0], min(2 * limit, 1_000)
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
-        """Return the first ids and values of a kind with ids up to `key`, in order."""
+        """Return the ids and values of a kind with ids up to `key`, in order of id, at most `limit`."""
         query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
         return [(id_, self.get(kind, id_)) for (id_,) in self._run(query, (kind, key, limit))]
 

@@ -81,7 +81,7 @@ def tenant_id(seeds: Seeds, name: str) -> str:
 
 
 def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str, ...]) -> str:
-    """Add a key for the tenant with an id, and return the key."""
+    """Add an API key of a tenant, and return the key."""
     key = seeds.api_key(name)
     store.put("key", key, {"tenant": tenant, "name": name, "roles": list(roles)})
     return key

@@ -9,4 +9,4 @@ if TYPE_CHECKING:
     from typing import Any
 
 PANES: dict[str, Callable[[Any], Any]] = {}
-"""Functions of higher packages by the label of their button in the panel; each returns an object to open."""
+"""Functions that other packages register, by the label of a button in the panel; each returns an object to open."""

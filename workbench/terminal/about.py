@@ -116,7 +116,7 @@ ENVIRONMENT = {
 
 @command
 def config() -> Any:
-    """Show this user's files, and the environment variables with their purpose and whether they are set.
+    """Show this user's files, and for each environment variable its purpose and whether it is set.
 
     Values of environment variables are never shown.
     """

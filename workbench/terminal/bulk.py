@@ -101,7 +101,7 @@ def resume(
     if not path.exists():
         raise usage_error(f"No run in {visible(str(path), 200)}.")
     if api.environment == "production":
-        raise usage_error("In production, resume a run in Python, where its plan is confirmed.")
+        raise usage_error("A run in production can be resumed only in Python: wb.bulk.resume(…).")
     options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
     return _result(lambda: bulk.resume(api, path, rows, **options), how)
 

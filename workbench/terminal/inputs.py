@@ -34,7 +34,7 @@ def input_text(path: Path, limit: int) -> str:
 
 
 def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Return the values by name from texts such as `name=value`."""
+    """Parse texts such as `name=value`, and return the values by name."""
     if wrong := [text for text in texts if "=" not in text]:
         raise usage_error(f"--{option} {visible(wrong[0], 60)}: expected NAME=VALUE.")
     return {name: text for name, _, text in (text.partition("=") for text in texts)}

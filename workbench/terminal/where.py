@@ -181,7 +181,7 @@ def _arm_if_allowed(api: "Session", profile: str) -> None:
 
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:
-    """Return a completer for a member's values, which are its choices."""
+    """Return a completer for a member's values: its choices, or true and false."""
     choices: list[str] = [*member.kind.of] if isinstance(member.kind, Choice) else []
     if isinstance(member.kind, Boolean):
         choices = ["true", "false"]

@@ -204,7 +204,7 @@ def _withdrawal(api: "Session", plan: Path, signed: Path, terms: Terms) -> tuple
 
 
 def _published(api: "Session", contract_id: str, token: str) -> dict[str, Any]:
-    """Return the contract's signer and nonce and the token's decimals from a sandbox; empty for a real service."""
+    """Return what a sandbox publishes: signer, nonce and the token's decimals; empty for a real service."""
     rows = api.sandbox.guide()["contracts"] if sandbox_of(api) is not None else ()
     row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})
     of_token: dict[str, Any] = next(

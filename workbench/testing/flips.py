@@ -37,7 +37,7 @@ def optional_members() -> tuple[str, ...]:
 
 
 def touch(sandbox: Any, flip: Mapping[str, Any]) -> Settings:
-    """Change settings of a sandbox. Return its settings, which record the names that the sandbox reads from now on."""
+    """Change settings of a sandbox. Return its settings, which record each name that the sandbox reads."""
     environment = internals(sandbox).engine.environment
     environment.settings = settings = Settings({**environment.settings, **flip})
     return settings

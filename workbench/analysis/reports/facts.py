@@ -256,9 +256,12 @@ def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.Dat
     return rows[known].reset_index(drop=True), rows[open_rows]
 
 
-def facts_of(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the facts of events in event order, with the caller's own columns."""
-    count = len(events)
+_Part = tuple[Any, NDArray[np.int64], dict[str, Any]]
+"""Kinds of some facts, the positions of their events, and their amounts that are not 0."""
+
+
+def _parts(events: pd.DataFrame) -> tuple[NDArray[np.bool_], tuple[_Part, ...]]:
+    """Return a mask of the events whose request is in the source, and the facts of all events."""
     codes = pd.factorize(events[NUMBER])[0]
     updated, is_refund, settled = _actions(events)
     created, requested = (mask(events["action"] == name) for name in ("created", "requested"))
@@ -267,8 +270,8 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     def has(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return _counted(codes, rows) > 0
 
-    place = np.arange(count)
-    rank = place + np.select([created, requested], [0, count], 2 * count)
+    count = len(events)
+    rank = np.arange(count) + np.select([created, requested], [0, count], 2 * count)
     first = _each(np.minimum, _HIGHEST, codes, rank, codes) % max(count, 1)
     declined = has(mask(events["status"] == "declined"))
     begun, moved = has(created | requested), has(updated | settled | is_refund)
@@ -287,7 +290,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     changes, refunds = np.flatnonzero(updated), np.flatnonzero(is_refund)
     moves = change[changes]
     starts = np.select([declined, opens], [1, 2], 0)
-    parts: tuple[tuple[Any, NDArray[np.int64], dict[str, Any]], ...] = (  # kinds, positions and amounts
+    return begun[codes], (
         (
             starts[begun],
             first[begun],
@@ -298,6 +301,11 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
         (4, settlements[rest], {"held_cents": taken[rest] - held[rest]}),
         (6, refunds, {"refunded_cents": -amount[refunds]}),
     )
+
+
+def facts_of(events: pd.DataFrame) -> pd.DataFrame:
+    """Return the facts of events in event order, with the caller's own columns."""
+    begun, parts = _parts(events)
     kinds = np.concatenate([np.broadcast_to(np.asarray(kind, "int8"), len(where)) for kind, where, _ in parts])
     places = np.concatenate([where for _, where, _ in parts])
     order = np.lexsort((kinds, places))
@@ -310,13 +318,13 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
         for name, values in amounts.items():
             cents[name][own] = values
     cents["net_cents"] = cents["posted_cents"] - cents["refunded_cents"]
-    is_same = np.array_equal(places, place)
+    is_same = np.array_equal(places, np.arange(len(events)))
 
     def column(name: str) -> Any:
         return events[name].array if is_same else events[name].array.take(places)
 
     no_amount = mask(events["amount"].isna())[places] & ((kinds == 2) | (kinds == 5))
-    unknown = no_amount | (~begun[codes[places]] & (kinds >= 3) & (kinds <= 5))
+    unknown = no_amount | (~begun[places] & (kinds >= 3) & (kinds <= 5))
     missing = {"requested_cents": unknown, "held_cents": unknown, "posted_cents": no_amount}
     never = np.zeros(len(kinds), bool)
     columns_of: dict[str, Any] = {

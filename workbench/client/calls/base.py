@@ -31,7 +31,7 @@ EnvironmentName = Literal["sandbox", "production"]
 
 
 class Connections:
-    """Transports that a client shares with its views. Each owner has one transport, which is created on first use.
+    """Transport that a client shares with its views. It is created on first use, and again for another owner.
 
     A forked process must not share its parent's connections, because answers would be mixed up. Asynchronous
     connections belong to one event loop.
@@ -42,7 +42,7 @@ class Connections:
         self._held: tuple[Any, Any] = ((), None)
 
     def get(self, *owner: object) -> Any:
-        """Return the transport of this process and owner."""
+        """Return the transport of this process and owner, which replaces the transport of a former owner."""
         whose = (os.getpid(), *owner)
         current = self._held
         if current[0] != whose:
@@ -365,9 +365,10 @@ class BaseClient(Operations, ABC):
         body: bytes | str | Mapping[str, Any] | None = None,
         **path_arguments: str,
     ) -> Any:
-        """Parse a wire body as the request record of an operation, with this client's wire names; send it with `send`.
+        """Parse a wire body, with this client's wire names, into the request record of an operation.
 
-        Undocumented members are ignored with a warning. Sending checks the request's rules.
+        Nothing is sent: pass the record to `send`, which checks its rules. Undocumented members are ignored with a
+        warning.
 
         Args:
             operation: Name of the operation, or the method of a client.

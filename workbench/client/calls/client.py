@@ -35,7 +35,7 @@ class _Calls(BaseClient):
 
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Check and send an operation with a dict of arguments, as its method does with keyword arguments."""
+        """Check and send an operation with a dict of the keyword arguments of its method."""
         return self._run(operation, arguments)
 
     @hide_arguments
@@ -245,7 +245,7 @@ _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
 
 
 class RawReader(AsyncClient):
-    """Client for concurrent reads that return raw bodies, for parsers that handle bodies in batches.
+    """Client for concurrent reads. It returns unparsed bodies, which the caller can parse in batches.
 
     The reader shares key, rate limits, pauses and retry budget with its client. Calls are checked, limited and retried
     as usual, but answers are not parsed.

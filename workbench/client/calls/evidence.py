@@ -80,7 +80,7 @@ class Evidence:
 
 @frozen
 class _Call:
-    """A call that may have caused an event, with the event's key, and whether the call certainly caused the event."""
+    """A call that may have caused an event with a key. If `surely` is true, the call certainly caused the event."""
 
     entry: JournalEntry
     key: Key
@@ -148,7 +148,7 @@ class Evidences:
         return evidence
 
     def _counted(self, evidence: Evidence, entry: JournalEntry, trace: Trace, key: Key) -> Evidence:
-        """Return evidence with a verdict from the numbers of events and of calls that may have caused them."""
+        """Return the evidence with a verdict, from the numbers of events and calls that may have caused them."""
         alike = {key, UNCLEAR}
         events = [event for shown, event in self._shown_by(entry.operation, trace) if key in (shown, UNCLEAR)]
         calls = [

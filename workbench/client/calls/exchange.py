@@ -244,10 +244,10 @@ class Exchange:
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the idempotency key to send: the first attempt's key, the caller's, or the call id with a set header.
+        """Return the idempotency key to send: of the first attempt, of the caller, or the call id if a header is set.
 
         Raises:
-            InvalidRequest: The caller's key belongs to another call.
+            InvalidRequest: The caller's key belongs to another call, or differs from the key of the first attempt.
         """
         context, recorder = self.context, self.context.recorder
         keys = [key for client, key in IDEMPOTENCY.get() if client is context]
@@ -294,7 +294,7 @@ class Exchange:
 
     @property
     def described(self) -> str:
-        """Description of the call as in the journal, or the name of the operation without a journal entry."""
+        """Description of the call in the journal; for a call without an entry, the name of the operation."""
         return self.attempt.what if self.attempt is not None else self.operation.name
 
     # outcomes
@@ -349,7 +349,7 @@ class Exchange:
         return ""
 
     def failed(self, broken: Broken) -> float:
-        """Return the delay before the next attempt of a call without an answer. A write is not sent a second time."""
+        """Return the delay before the next attempt of a call without an answer. Raise if a write may have been sent."""
         if broken.left and self.operation.effect:
             late = broken.timeout and self.context.timeout is not None
             self.outcome_unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
@@ -415,7 +415,7 @@ class Exchange:
         return 0.0 if asked else pause
 
     def pause_as_asked(self, response: HttpResponse) -> float:
-        """Pause all calls for Retry-After, unless it is too long. Return it in seconds, or 0 without the header."""
+        """Return the seconds in Retry-After, 0 without the header, and pause all calls unless the time is too long."""
         asked = retry_after(response.headers, self.context.clock.now()) or 0.0
         if 0 < asked <= LONGEST_WAIT:
             self.context.pace.pause(self.context.clock.monotonic() + asked)

@@ -153,7 +153,7 @@ class ClientContext:
 
         Raises:
             WrongEnvironment: A simulation aimed at production.
-            NotArmed: A write in production that was not armed, or WORKBENCH_READONLY=1.
+            NotArmed: A write in production that was not armed, or a write that WORKBENCH_READONLY=1 or a class forbids.
         """
         if self.production and operation.sandbox_only:
             raise WrongEnvironment(

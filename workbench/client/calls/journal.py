@@ -219,7 +219,7 @@ class Recorder:
         """Record the outcome of a call.
 
         Raises:
-            CannotRecord: The outcome cannot be recorded. The entry then counts as unknown.
+            CannotRecord: The outcome cannot be recorded, and the journal shows it as unknown.
         """
         ending = (outcome.value, self.clock.now(), status, error)
         masked_answer = _masked(answer)
@@ -235,7 +235,7 @@ class Recorder:
         )
 
     def earlier(self, digest: str) -> JournalEntry | None:
-        """Return the newest entry with the same body within a day that may have been carried out."""
+        """Return the newest entry of the last 24 hours with the same body, unless it was refused or not sent."""
         test = (
             "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', "
             "'not_sent')"
@@ -285,7 +285,7 @@ class Recorder:
     # for the journal
 
     def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[JournalEntry]:
-        """Return entries, oldest first. A call in flight has an unknown outcome if its process ended or lost it."""
+        """Return entries, oldest first. A call that ended without a recorded outcome has an unknown outcome."""
         here = self._here()
         if self._path is not None and self._database is None and not self.is_file:
             return []
@@ -377,7 +377,7 @@ Entries = list[JournalEntry]
 
 @hide_arguments_of_methods
 class Journal:
-    """History of calls with an effect: iterate it, filter it with `list`, and resolve unknown outcomes."""
+    """History of calls with an effect, with methods to filter entries and to resolve unknown outcomes."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
         """Open the journal.
@@ -489,7 +489,7 @@ class Journal:
         return self[attempt]
 
     def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
-        """Send a call with an unknown outcome again, with the idempotency key of the first attempt, if it had one.
+        """Send a call with an unknown outcome again, with the first attempt's idempotency key, if any.
 
         The journal stores no bodies, so pass the same request again. Where keys are honored, as a sandbox's behavior or
         a profile states by `idempotency_keys`, a call with a key takes effect once. Otherwise it may happen twice.

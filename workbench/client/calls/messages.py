@@ -1,4 +1,4 @@
-"""Requests and responses of a client, with content hidden in repr, and error texts of refusals."""
+"""Requests and responses of a client, with content hidden in repr, and the error messages of refused calls."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -95,7 +95,7 @@ class ErrorBody:
 
     @property
     def summary(self) -> str:
-        """Error and message in one line; empty without both."""
+        """Error and message on one line; empty if both are missing."""
         text = ": ".join(part for part in (self.error, self.message) if part)
         named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
         return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)
@@ -131,7 +131,7 @@ def _text(value: object) -> str | None:
 
 
 def without_values(text: str) -> str:
-    """Mask words with a digit or an @ in a text of a proxy, which may be private values."""
+    """Mask words with a digit or an @ in the answer of a proxy, because such words may be private values."""
     return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 

@@ -211,7 +211,7 @@ def wire_name_problems(names: Mapping[str, Any]) -> list[Problem]:
 
 
 def _renamable() -> dict[str, type[Any]]:
-    """Return the record of each field with a wire name. Path parameters are excluded."""
+    """Return the record class of each field whose wire name can be set, by `record.field`. Path parameters cannot."""
     kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
     return {

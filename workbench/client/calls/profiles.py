@@ -171,10 +171,10 @@ def _key_in_file(where: str, name: str, path: Path) -> Problem:
 
 @hide_arguments
 def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the client arguments of a profile. Its key is found and checked against the host it was used with before.
+    """Return the client arguments of a profile, with its key. The key may only be used with its former host.
 
     Args:
-        api_key: The key, or a function that fetches it, as from a vault; None searches the profile's sources.
+        api_key: The key, or a function that fetches the key, such as from a vault; None searches the profile's sources.
     """
     if profile.base_url is None:
         raise InvalidProfile(f"profile {profile.name!r} names no service; connect({profile.name!r}) opens its sandbox")

@@ -99,7 +99,7 @@ def path_problems(operation: Operation[..., Any], request: object) -> tuple[Prob
 
 @cache
 def has_open_ids(operation: Operation[..., Any]) -> bool:
-    """Return whether a path parameter may be a text other than a UUID, which the survey does not check."""
+    """Return whether a path parameter may be a text other than a UUID. The survey does not check such a text."""
     in_path = {name for name, _ in _in_path(operation)}
     return any(member.name in in_path and member.about.rule.format != "uuid" for member in members(operation.request))
 

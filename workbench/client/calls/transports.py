@@ -46,7 +46,7 @@ class RequestTrace:
             self._request.phase = 1 if started else WRITTEN
 
     async def awaited(self, event: str, info: object) -> None:
-        """Asynchronous variant, for asynchronous transports."""
+        """Record an event of an asynchronous transport."""
         self(event, info)
 
 
@@ -72,7 +72,7 @@ def _left(timeout: float | None) -> float | None:
 
 
 class TimelyStream(httpcore.NetworkStream):
-    """Stream whose steps all time out at the call's deadline. The set `opened` has the stream until it is closed."""
+    """Stream whose steps all time out at the call's deadline. The set `opened` contains the stream until it closes."""
 
     def __init__(self, inner: httpcore.NetworkStream, opened: "set[TimelyStream]") -> None:
         self._inner, self._opened = inner, opened
@@ -108,7 +108,7 @@ class TimelyBackend(httpcore.SyncBackend):
     def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, *args: Any, **how: Any
     ) -> httpcore.NetworkStream:
-        """Open a stream."""
+        """Open a stream that times out at the call's deadline."""
         return TimelyStream(super().connect_tcp(host, port, _left(timeout), *args, **how), self.opened)
 
 
@@ -398,7 +398,7 @@ def _for_httpcore(request: httpx.Request) -> httpcore.Request:
 
 
 class SeparateConnections(httpx.AsyncBaseTransport):
-    """Transport with one connection per request in flight. A shared pool would scan all of them for each request."""
+    """Transport with one connection per request in flight. A pool would scan all connections for each request."""
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
         self._options = _pool_options(context, http, proxy)

@@ -22,7 +22,7 @@ def serve(
     hosts: Sequence[str],
     max_body: int,
 ) -> Iterator[str]:
-    """Receive deliveries at a path and yield the URL. A thread passes them to a function, one at a time.
+    """Receive deliveries at a path and yield the URL. A thread passes the deliveries to `respond`, one at a time.
 
     Args:
         respond: Function that returns the HTTP status for the headers and body of a delivery.

@@ -330,7 +330,7 @@ class EventStore:
         return int(self.file.run("SELECT coalesce(max(sequence), 0) FROM events")[0][0])
 
     def purge_old(self, now: datetime, keep_for: timedelta) -> int:
-        """Delete events that are older than a time, both by this machine's clock and by event time.
+        """Delete events that are older than `keep_for`, both by this machine's clock and by event time.
 
         Event time is relative to the newest event, so a clock that is ahead does not purge events. An event without a
         time takes the time of its predecessor or successor; if no event has a time, arrival counts.

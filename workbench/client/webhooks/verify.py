@@ -63,7 +63,7 @@ def sign(body: bytes, key: str | bytes | Key) -> str:
 
 
 def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes]) -> bool | None:
-    """Check both signature headers against every key, in constant time."""
+    """Return whether a signature header matches a key, compared in constant time; None without such a header."""
     signatures = [headers[name] for name in (SIGNATURE, SECONDARY) if name in headers]
     if not signatures:
         return None

@@ -51,7 +51,7 @@ def plan(
     version is an error; elsewhere it is a warning.
 
     Args:
-        api: A Client or a Session, not an asynchronous one.
+        api: A synchronous Client or Session.
         contract: A contract from `api.list_contracts()`, or the contract's id.
         token: The token to withdraw, as an address or an item of `contract.tokens`.
         amount: `usd("25.00")` or `native_units(25_000_000)`.

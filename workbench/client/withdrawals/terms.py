@@ -113,7 +113,7 @@ class Terms:
 
     @property
     def rate(self) -> Decimal | None:
-        """The token's exchange rate in USD, if the contract states a valid one."""
+        """The token's exchange rate in USD; None if the contract states no valid rate."""
         rate = None if self.listed_token is None else self.listed_token.exchange_rate
         return rate if rate is not None and rate.is_finite() and rate > 0 else None
 

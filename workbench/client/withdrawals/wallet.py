@@ -64,7 +64,7 @@ class NotSerializable:
 
 
 class Secret(NotSerializable):
-    """A signature and its salt, as bytes and as sent by the service. `attrs.asdict` would expose an attrs class."""
+    """A signature and its salt, as bytes and as sent. Not an attrs class, because `attrs.asdict` would show both."""
 
     __slots__ = ("data", "data_text", "public_key", "salt", "salt_text")
 
@@ -237,7 +237,7 @@ def _is_key_of(signer: str, salt: bytes) -> bool:
 
 
 class CallData(NotSerializable, str):
-    """Call data as 0x hex text. It holds the signature, so its repr is masked; `print(…)` shows it."""
+    """Call data as 0x hex text. It contains signatures, so its repr is masked; `print(…)` shows the text."""
 
     __slots__ = ()
 
@@ -246,10 +246,10 @@ class CallData(NotSerializable, str):
 
 
 class Transaction(NotSerializable, dict[str, Any], ForWallet):
-    """A transaction for a wallet to send, ready as JSON. Its data holds the signature, so it prints masked."""
+    """A transaction for a wallet to send, as JSON values. The data contains signatures, so the repr is masked."""
 
     def sheet(self) -> Sheet:
-        """Return the transaction as a sheet, its signatures masked."""
+        """Return the transaction as a sheet with masked signatures."""
         rows = {
             name: value if isinstance(value, str) and name != "data" else repr(value) for name, value in self.items()
         }
@@ -270,7 +270,7 @@ class Parameters(NotSerializable, list[Any], ForWallet):
     """The arguments of an on-chain call, in order. They contain the signature, so the repr is masked."""
 
     def sheet(self) -> Sheet:
-        """Return the arguments as a sheet, salt and signature masked."""
+        """Return the arguments as a sheet with masked salt and signature."""
         rows: dict[str, object] = dict(zip(("proxy", "asset", "amount", "recipient", "expires at"), self, strict=False))
         masked = dict.fromkeys(("salt", "signature"), Cell((DOTS,), "private"))
         key = {"public key": self[7]} if len(self) > 7 else {}
@@ -282,7 +282,7 @@ class Parameters(NotSerializable, list[Any], ForWallet):
 
 @frozen(kw_only=True)
 class Explanation(Shown):
-    """Plain-language explanation of call data. It holds the number of signatures, not the signatures.
+    """Plain-language explanation of call data. It contains the number of signatures, not the signatures.
 
     Attributes:
         expires_at: Expiry in Unix seconds.

@@ -202,7 +202,7 @@ class Withdrawal(NotSerializable, Shown):
         )
 
     def reveal(self) -> Revealed:
-        """Return a view in which the signature is readable for one minute, and record that in the journal.
+        """Return a view that shows the signature for one minute, and record this in the journal.
 
         Raises:
             UsageError: There is no signature, it has expired, or it does not match the request.

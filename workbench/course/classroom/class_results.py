@@ -1,4 +1,4 @@
-"""Learners and settings of a class, and attempts, results and notes by name, in one SQLite file."""
+"""SQLite file of a class, with its learners, settings, attempts, results and notes."""
 
 import json
 import re
@@ -134,7 +134,7 @@ class Results:
         return f"{url or self.get('url', 'URL')}/{learner.code}{f'#{fingerprint}' if fingerprint else ''}"
 
     def enroll_late(self, name: str) -> Learner:
-        """Add one learner, and return the learner with the code.
+        """Add a learner who is not on the roster, and return the learner with the code.
 
         Raises:
             UsageError: The name is invalid or taken, or the class is full.

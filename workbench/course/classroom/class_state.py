@@ -236,7 +236,7 @@ class ClassState:
     # the board
 
     def board(self) -> Facts:
-        """Return the board as JSON values, such as the tasks and, for each learner, the results and unsolved tasks."""
+        """Return the board as JSON values: tasks, actions, and a row with the results of each learner."""
         self._read_learners()
         rows = [self._row(name, results) for name, results in self.results.progress().items()]
         begun = {task for row in rows for task in row["results"]}

@@ -32,7 +32,7 @@ _PAUSE = 120  # seconds without a request after which a learner counts as inacti
 
 
 def split(path: str) -> tuple[str, Environment, str]:
-    """Return the place and environment of a sandbox, and the rest of a path after a learner's code."""
+    """Split a path after a learner's code into the place and environment of a sandbox, and the remaining path."""
     _, place, production, rest = _ADDRESS.split(path, 1)
     return place or "", ENVIRONMENTS[bool(production)], rest
 
@@ -165,7 +165,7 @@ class LearnerSandboxes:
         return sum(file.stat().st_size for file in self._folder.glob(f"{self.learner.code}*.db*"))
 
     def remove(self, place: str) -> None:
-        """Delete the sandboxes of a place and their files. The next request creates new ones with the same seed."""
+        """Delete the sandboxes of a place and their files. The next request creates a sandbox with the same seed."""
         with self._lock:
             for environment in ENVIRONMENTS:
                 if app := self._apps.pop((place, environment), None):

@@ -270,7 +270,7 @@ def _performed(act: Callable[[Any], Facts], request: Request) -> Response:
     except WorkbenchError as error:
         return refused(400, str(error))
     except _UNREADABLE:
-        return refused(400, "the entry cannot be read, or an argument is missing or has the wrong type")
+        return refused(400, "the request cannot be read, or an argument is missing or has the wrong type")
 
 
 def _answer(value: object) -> Response:

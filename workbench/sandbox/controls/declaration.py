@@ -99,7 +99,7 @@ def _all_checked(row: Control, given: Members) -> Record:
 
 
 def _checked(name: str, hint: object, value: Any) -> Any:
-    """Convert an argument to its declared type. Numbers may be JSON numbers; operations have several names."""
+    """Convert an argument to its declared type. A float may be any JSON number, and an operation any of its names."""
     declared, limit = limits_of(hint)
     if float in kinds_of(declared) and type(value) in (int, Decimal):
         value = float(value)

@@ -130,7 +130,7 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def _changed(self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "") -> list[Any]:
-        """Return the changed records of a kind: a mark, whether all records follow, and one list of values per member.
+        """Return a mark, whether all records follow or only changed records, and a list of values for each member.
 
         The records are the tenant's, oldest first.
 

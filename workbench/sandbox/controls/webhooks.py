@@ -214,7 +214,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=False)
     def list_faults(self) -> list[FaultRule]:
-        """Return the fault rules, each with the number of calls that it matched and that it applied to."""
+        """Return the fault rules, each with the number of its matches and the number of injected faults."""
         return self._engine.faults.rules
 
     def _put_endpoint(self, row: Record) -> Endpoint:

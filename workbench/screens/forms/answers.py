@@ -88,7 +88,7 @@ class AnswerCard:
         form.view.guard(self.check_events)
 
     def offer_steps(self, said: str = "") -> None:
-        """Show the record's new state, and offer the actions that the state allows."""
+        """Show a sentence about the last action, and offer the actions that the record's state allows."""
         self._became.value = line("ok", f"{said}.") if said else ""
         before = self._actions.children
         self._actions.children = (*(self._step(*offer) for offer in self._steps()), *self._lasting)

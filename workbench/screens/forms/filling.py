@@ -63,7 +63,7 @@ class Filling(Quiet):
         self._fill(lambda: self._of_person(key))
 
     def _of_person(self, key: str) -> Values:
-        """Return the values that the sandbox stores for a user, and examples for required values that it lacks."""
+        """Return the values that the sandbox stores for a user, with examples for missing required values."""
         stored, request = self._sandbox.state(key), self._draft.operation.request
         names = [*GROUPS["Identity"], *GROUPS["Contact"]]
         known = {name: stored[name] for name in names if stored.get(name)}

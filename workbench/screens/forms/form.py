@@ -157,7 +157,9 @@ class Form(Displayed):
         return self.view.snippets.add_to_sequence()
 
     def submit(self, *, typed: str | None = None) -> Any:
-        """Send the request once, and return the answer. Afterwards all values are discarded and the inputs are closed.
+        """Send the request once, and return the answer.
+
+        If the call is done or its outcome is unknown, all values are discarded and the inputs are closed.
 
         Args:
             typed: The confirmation text of `asks`, required in production for a destructive call.

@@ -181,7 +181,7 @@ class SnippetPanel:
         self.widget.selected_index = None if index is None else 0
 
     def text(self, name: str) -> str:
-        """Return one snippet."""
+        """Return the snippet with this name, such as "curl"."""
         return self._kept[name] if self._kept is not None else SNIPPETS[name](self._draft, self._api)
 
     def refresh(self) -> None:
@@ -218,7 +218,7 @@ class SnippetPanel:
 
 
 def insert_button(text: str) -> str:
-    """Return an HTML button with which JupyterLab inserts a cell below this one and writes the text into it.
+    """Return an HTML button that lets JupyterLab insert a cell with the text below this cell.
 
     JupyterLab executes the command that the button names. The page inserts the cell, because the kernel can change the
     notebook only while a cell runs. The style sheet hides the button outside JupyterLab.

@@ -1,4 +1,4 @@
-"""Widgets of a form, which show and edit a draft and show the result of the call."""
+"""Widgets of a form: inputs that edit the draft, a send button, and the result of the call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape

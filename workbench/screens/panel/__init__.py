@@ -1,1 +1,1 @@
-"""The panel of a session, with its lists, its overview, and the file to which it can be written."""
+"""The panel of a session: lists, overview, and export to a file."""

@@ -29,7 +29,7 @@ Message = dict[str, Any]
 
 @attrs.frozen
 class Column:
-    """A column: its name, the kind of its values, and the list to which its ids link."""
+    """A column, with its name, the kind of its values, and the list that its ids link to."""
 
     name: str
     kind: str = "text"  # otherwise "id", "address", "money" (cents), "number", "time", "wall" (a time) or "status"

@@ -194,7 +194,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
 def health(api: object) -> Rows:
     """Return the problems of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
-        return rows_of("", (), "Only a session has a health; this is a client.")
+        return rows_of("", (), "Only a session can report its health; this is a client.")
     state = api.health()
     troubles = enumerate(map(attrs.asdict, state), start=1)
     listed = ((str(number), trouble, trouble) for number, trouble in troubles)

@@ -1,4 +1,4 @@
-"""The overview of a panel: tasks for people, tiles and charts from one history in a range, and their filters."""
+"""The overview of a panel: tasks for people, and tiles and charts for a range of days, with filters."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -140,12 +140,12 @@ class Scope:
             figure=rendering.money(total, self.currency),
             line=[int(of(day).sum()) for day in self.line],
             list="transactions",
-            change=f"{(total - before) / abs(before):+.1%} on the period before" if before else "",
+            change=f"{(total - before) / abs(before):+.1%} from the period before" if before else "",
         )
 
 
 def net_spend(scope: Scope) -> Tile:
-    """Settlements less refunds, each counted in the period in which it was made."""
+    """Settlements less refunds. A refund counts in the period of the refund, not of the purchase."""
     net, note = partial(scope.within, "net"), "settlements less refunds"
     cents, possible = net(), scope.within("possible")
     if count := len(possible) - len(cents):
@@ -163,7 +163,7 @@ def approval_rate(scope: Scope) -> Tile:
         return attrs.evolve(tile, note="no purchase in this range: press Transactions to simulate one")
     rate, change = (asked > 0).mean(), ""
     if len(before):
-        change = f"{100 * (rate - (before > 0).mean()):+.1f} points on the period before"
+        change = f"{100 * (rate - (before > 0).mean()):+.1f} points from the period before"
     note = f"{(asked < 0).sum():,} of {len(asked):,} declined"
     return attrs.evolve(tile, figure=f"{rate:.1%}", note=note, change=change)
 

@@ -166,15 +166,16 @@ class Panel(Displayed):
             raise UsageError(f"browse() takes a Client or a Session, not {type(api).__name__}", of="browse")
         self._api: Any = api
         self.tiles = check_tiles(tiles)
-        """The figures of the overview."""
+        """The tiles of the overview."""
         self.filters = Filters()
         """The filters of the overview."""
         self._scope: tuple[str, Scope] | None = None  # data of the overview, and the session's stamp when it was read
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
-        self.pane: Any = None
         """The open form."""
+        self.pane: Any = None
+        """The object that a function in `PANES` opened."""
         self.selected = "overview"
         """The name of the list in view."""
         self.opened: tuple[str, str] | None = None
@@ -198,7 +199,7 @@ class Panel(Displayed):
     # methods that users call from code
 
     def open(self, name: str, text: str | None = None) -> Listing:
-        """Open a list by name. Read the list if it was not read before.
+        """Open a list by name. The list is read on first use, and read again if the session changed.
 
         Args:
             text: Filter for the page to show, such as `status:declined amount>200`; default: none.
@@ -347,7 +348,7 @@ class Panel(Displayed):
         }
 
     def _current(self, name: str, *, again: bool = False) -> Listing:
-        """Return a list, which is read again first if the session changed. Rewards are read again only on request."""
+        """Return a list, read again if the session changed. Lists in `_STILL` are read again only on request."""
         listing, stamp = self.lists[name], things.stamp(self._api, name)
         if not listing.is_read or again or (self._read_at.get(name) != stamp and name not in _STILL):
             listing.read()
@@ -392,7 +393,7 @@ class Panel(Displayed):
         }
 
     def _on_reveal(self, asked: Message) -> Message:
-        """Show the private values of the open record, and note this in the journal. The page hides them again."""
+        """Return the fields of the open record with private values, and note this in the journal."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("the record is not open", of="browse")
         name, key = self.opened
@@ -471,7 +472,7 @@ class Panel(Displayed):
         return {}
 
     def _on_export(self, asked: Message) -> Message:
-        """Write the rows that a page shows to a file in the working folder, in the order of the page."""
+        """Write the rows that a page shows, in the order of the page, or the entire panel, to a file."""
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
         if kind not in _FILES:
             raise UsageError(f"unknown format {visible(kind, 20)}", of="browse")
@@ -522,7 +523,7 @@ class Panel(Displayed):
         return {}
 
     def _changed(self, done: str, *, undone: bool = False) -> None:
-        """Reread the lists that an action may have changed. Filter, order, details and the form's answer remain.
+        """Tell the page that an action changed records. Filter, order, details and the form's answer remain.
 
         Since the action has already taken effect, a failed read becomes a note instead of an error of the action.
         """

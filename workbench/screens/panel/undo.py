@@ -38,7 +38,7 @@ class LastAction:
             yield
 
     def end(self, label: str) -> None:
-        """Record the end of an action. It can be undone if it made the only change since its savepoint."""
+        """Record the end of an action. The action can be undone if it made the only change since the savepoint."""
         saved, self.label, self._saved, self.undoable = self._saved, label, None, None
         if saved is not None and internals(self._sandbox).changes(actor=saved[1]) == saved[0] + 1:
             self.undoable = saved

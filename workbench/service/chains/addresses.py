@@ -173,9 +173,7 @@ def family_of_address(address: str) -> Family | None:
 
 
 def has_checksum(address: str) -> bool:
-    """Return whether an address has a checksum. Stellar addresses always have one, EVM addresses in mixed case, Solana
-    addresses never.
-    """
+    """Return whether an address has a checksum, as Stellar addresses and EVM addresses in mixed case do."""
     family = family_of_address(address)
     return family is Family.STELLAR or (family is Family.EVM and _mixed_case(address))
 
@@ -213,7 +211,7 @@ def same_address(a: object, b: object) -> bool:
 
 
 def similar_addresses(a: str, b: str) -> bool:
-    """Return whether two different addresses have equal first and last characters, as in address poisoning."""
+    """Return whether different addresses have equal first four and last four characters, as in address poisoning."""
     a, b = (_comparable(address).removeprefix("0x") for address in (a, b))
     return a != b and a[:4] == b[:4] and a[-4:] == b[-4:]
 

@@ -126,7 +126,7 @@ _MAX_KEY = 4096
 
 
 def invalid(path: str, rule: str, message: str) -> UsageError:
-    """Return an error that reports one problem of one value."""
+    """Return an error with one problem: the rule that a value at a path breaks, and a message."""
     return UsageError([Problem(path, rule, message)])
 
 

@@ -1,7 +1,7 @@
 """All assumptions about the service, each with its reason, its confidence, and where to change it.
 
-Fields, operations and failures declare their own assumptions. This module adds the assumptions about behavior, each
-with its value in the behaviors "documented" and "observed", and lists all assumptions.
+Fields, operations and failures declare their own assumptions. This module adds the assumptions about behavior, with
+their values in "documented" and "observed", and lists all assumptions.
 """
 
 import re
@@ -483,7 +483,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "company_outcome",
             "update_ubo",
-            "a company is approved if all owners are approved, pending while one is pending, and otherwise has the "
+            "a company is approved if all owners are approved, pending while any is pending, and otherwise has the "
             "status of its first owner who is not approved",
             "the document shows no transitions of companies",
         ),

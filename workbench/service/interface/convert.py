@@ -297,7 +297,7 @@ class Converter(cattrs.Converter):
         """Return wire members as the request of an operation, as a service does.
 
         Args:
-            body: The wire object. With `from_query`, members are texts from the query.
+            body: The wire object. With `from_query`, members are strings from the query.
             path: The path parameters by wire name.
 
         Returns:
@@ -348,7 +348,7 @@ class Converter(cattrs.Converter):
         return request, raw
 
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert the texts of a query to JSON values. Leave other text unchanged, so that a rule reports it."""
+        """Convert the strings of a query to JSON values. An unreadable string is unchanged, so a rule reports it."""
         parsed = dict(raw)
         for member in members(cls):
             wire = self.wire_name(cls, member)

@@ -25,7 +25,7 @@ def command_of(operation: Operation[..., Any]) -> tuple[str, str]:
 
 
 def operation_named(text: str) -> Operation[..., Any] | None:
-    """Return the operation that a text names, or None for other texts.
+    """Return the operation that a text names; None if the text names no operation.
 
     `simulate_refund`, `simulate-refund`, `simulateRefund` and `transactions refund` name the same operation. `refund`
     names it too, because only one operation name ends in `refund`.

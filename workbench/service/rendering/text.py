@@ -47,7 +47,7 @@ def _each_line(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _with_breaks(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return texts with line breaks, but without other control characters."""
+    """Return texts without control characters other than line breaks."""
     return tuple("\n".join(map(_line, text.split("\n"))) for text in texts)
 
 
