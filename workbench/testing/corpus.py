@@ -232,7 +232,7 @@ class _Again:
         self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(x.key for x in sample.calls).most_common(1) or [("", 0)]
-        self._behind: set[str] = set()  # records that calls changed which were not repeated
+        self._behind: set[str] = set()  # records changed by calls that were not repeated
         settled = {str(event.body.get("id")).lower() for event in sample.events if event.is_settlement}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
         self.left: Counter[str] = Counter()

@@ -81,7 +81,7 @@ class Chart(Axes):
 
 
 def _inline(svg: str) -> str:
-    """Return matplotlib's drawing, starting at its view box, with the page's font and color and without global ids."""
+    """Return matplotlib's SVG from the view box on, in the font and color of the page and without global ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
     body = _UNUSED.sub("", body)

@@ -53,7 +53,7 @@ def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
 
 
 def typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, str] = {}) -> pd.DataFrame:
-    """Return a frame whose columns have known types, whichever file format or library the frame passed through.
+    """Return a frame with its columns in these types, regardless of the file format or library that made the frame.
 
     Args:
         frame: The frame.

@@ -67,7 +67,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (lambda user: user.duplicates, "Rows that were received twice and are here once: {total:,}."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""Caveats of a read: a condition on a user or a number of the user, and a sentence on the users, minimum or total."""
+"""Caveats of a read: a function that returns a flag or number of a user, and a sentence about the users with it."""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
