@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.each import across, each
+from tests.each import across, each, some
 
 
 def test_all_failures_are_raised_together_with_their_cases() -> None:
@@ -90,3 +90,12 @@ def test_quick_pairs_have_each_value_of_both_tables() -> None:
         assert len(pairs) == len(first) * len(second)
         assert len(quick) == max(len(first), len(second))
         assert ({one for one, _ in quick}, {other for _, other in quick}) == ({*first}, {*second})
+
+
+def test_some_cases_are_in_every_run() -> None:
+    """Every third case is in `make test`; each keeps its own marks."""
+    cases = some(3, [pytest.param(0, marks=pytest.mark.slow), *range(1, 7)], start=1)
+
+    assert [[mark.name for mark in case.marks] for case in cases] == [
+        ["slow", "soak"], [], ["soak"], ["soak"], [], ["soak"], ["soak"],
+    ]  # fmt: skip

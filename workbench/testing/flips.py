@@ -37,7 +37,7 @@ def optional_members() -> tuple[str, ...]:
 
 
 def touch(sandbox: Any, flip: Mapping[str, Any]) -> Settings:
-    """Change settings of a sandbox. Return its settings, which record the names that the sandbox reads from now on."""
+    """Change settings of a sandbox. Return its settings, which record each name that the sandbox reads."""
     environment = internals(sandbox).engine.environment
     environment.settings = settings = Settings({**environment.settings, **flip})
     return settings
@@ -93,7 +93,7 @@ class Flips(Shown):
         title = (
             "The tests rely on these assumptions; ask the provider"
             if flips
-            else "No test relies on an assumption that was flipped"
+            else "No test relies on an assumption that was changed"
         )
         columns = ("assumption", "assumption", "test", "failure if it is different")
         return Grid.of_texts(title, columns, rows, notes)

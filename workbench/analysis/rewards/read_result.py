@@ -162,7 +162,7 @@ class ReadRows(MemoryMark):
         return read
 
     def missing(self, part: pd.DataFrame) -> int:
-        """Return the number of rows of the same users, up to the last time in `part`, that `part` lacks."""
+        """Return the number of read rows that `part` lacks, for the users and up to the last time in `part`."""
         if len(part) >= len(self._rows) or not len(part):
             return 0
         users = self._rows["user_id"].isin(part["user_id"].unique())
