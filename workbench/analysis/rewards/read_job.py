@@ -378,5 +378,5 @@ def read_in_thread(reading: Reading) -> Rewards:
         if not isinstance(error, KeyboardInterrupt) or thread.ident is None:
             raise
         rewards = result()  # a second interrupt exits at once
-        rewards.stopped = _INTERRUPTED  # this holds even if the read has ended meanwhile
+        rewards.stopped = _INTERRUPTED  # even if the read ended meanwhile
         return rewards
