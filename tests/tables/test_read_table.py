@@ -231,7 +231,7 @@ def test_a_first_row_of_values_is_not_taken_for_names(tmp_path: Path, first: str
     """A number, a date or a cell that occurs again below is not a name; `header=0` reads it as a row."""
     (tmp_path / "a.csv").write_text(f"{first}\n2026-03-03;usd\n2026-03-04;usd\n")
 
-    with pytest.raises(UsageError, match="no line has the names of the columns"):
+    with pytest.raises(UsageError, match="no line has column names"):
         wb.read_table(tmp_path / "a.csv")
     assert wb.read_table(tmp_path / "a.csv", header=0).shape == (3, 2)
 

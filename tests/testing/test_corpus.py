@@ -130,7 +130,7 @@ def test_differences_are_accepted_with_a_reason(corpus: Corpus, tmp_path: Path) 
         about.write_text("".join(entry.format(*row, "asked them") for row in rows))
         assert corpus.check().ok
         about.write_text(about.read_text() + entry.format("settle", "answer/nothing", "old"))
-        assert corpus.check().problems == ("accepted, but it differs no more: settle answer/nothing",)
+        assert corpus.check().problems == ("accepted, but no longer different: settle answer/nothing",)
         about.write_text(entry.format("settle", "status", ""))
         with pytest.raises(UsageError, match="needs a reason"):
             corpus.check()

@@ -80,7 +80,7 @@ def argument_problem(name: str, value: object, hint: object) -> Problem | None:
     if isinstance(limit, Between):
         unit = f" of {limit.unit}" if limit.unit else ""
         return Problem(name, "type", f"must be {_named(declared)}{unit} from {limit.low:,} to {limit.high:,}")
-    item = ", or an item has another type" if items_of(value) else ""
+    item = ", or an item has the wrong type" if items_of(value) else ""
     return Problem(name, "type", f"must be {_named(declared)}, not {a_type(value)}{item}")
 
 

@@ -313,7 +313,7 @@ def connect(
     Args:
         where: None for an embedded sandbox, a URL for a served sandbox, otherwise the name of a profile. If
             WORKBENCH_PROFILE names a profile, None opens this profile, unless an argument is only for embedded
-            sandboxes.
+            sandboxes. In a class, None opens your sandbox on the class server.
         api_key: The key, or a function that fetches the key. The function is called again every 15 minutes and after a
             401. The default is the sandbox's full key, or the profile's key. A sandbox that another machine serves, at
             https://…, needs its full key.

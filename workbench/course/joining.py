@@ -43,7 +43,7 @@ def join(link: str) -> Display:
     Raises:
         UsageError: The link is malformed or truncated, its code is unknown, or its fingerprint does not match the
             server.
-        NotSent: Connection refused.
+        NotSent: The server does not answer, or its certificate is not trusted.
         WrongEnvironment: The server is not a class server.
     """
     parts = _LINK.fullmatch(str(link).strip()[:_MAX_LINK])

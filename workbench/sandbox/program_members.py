@@ -42,7 +42,7 @@ class Users:
         self.lists = Lists(program, _merchants(program["merchants"]))
 
     def live(self) -> None:
-        """Store the users, their cards and transactions."""
+        """Store the users with their cards, transactions, disputes and rewards."""
         cohorts, size, number, share = self.program["cohorts"], self.program["size"], 0, 0.0
         total = sum(cohort["share"] for cohort in cohorts)
         for row, cohort in enumerate(cohorts):
@@ -60,7 +60,7 @@ class Users:
                 number += 1
 
     def moment(self, dice: Dice, day: int) -> int:
-        """Return a random time of a day."""
+        """Return a random time on a day, which is not later than the sandbox's clock."""
         hour = bisect(self.hours, self.hours[-1] * dice.random())
         at = (day * 24 + hour) * _HOUR + int(_HOUR * dice.random())
         return at if at < self.start else at - DAY
@@ -104,7 +104,7 @@ class _Member:
         self.made = 0
 
     def live(self) -> None:
-        """Store the user, the card and its transactions."""
+        """Store the user with a card, transactions, disputes and rewards."""
         rows: list[Record] = []
         store = self.of.store
         for at in self.times:

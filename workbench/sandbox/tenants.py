@@ -182,7 +182,7 @@ class TenantBuilder:
         return self.store.save("company", company)
 
     def contracts(self, people: list[Record]) -> None:
-        """Create a contract on each chain family. The first users have these contracts as collateral."""
+        """Create contracts on each chain family. Users after the first user have these contracts as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
             # The first person has no collateral, and can therefore change any wallet.
             holder = people[i + 1]["id"] if i < len(people) - 1 else None

@@ -66,7 +66,7 @@ def learn(
     name: tuple[Setting, ...] = (),
     how: Output = Output(),
 ) -> int:
-    """Find the behavior under which a replay of traffic has no differences, and write it. Nothing is sent.
+    """Find the behavior under which a replay of traffic has no differences. Nothing is sent.
 
     Args:
         files: Corpora, or files that `corpus add` accepts.

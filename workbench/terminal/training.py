@@ -127,7 +127,7 @@ def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None
 
     Args:
         what: sheets or certificates (one for each learner), answers (the answer key), handout (for learners to keep),
-            or plan.
+            or the name of a course plan.
         folder: Folder of the class, for sheets and certificates.
         url: URL under which learners reach the class; default: the URL at the last start.
     """

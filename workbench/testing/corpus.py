@@ -189,7 +189,7 @@ class Corpus:
         accepted = self._accepted()
         rows = tuple(attrs.evolve(row, accepted=accepted.get((row.operation, row.path), "")) for row in differences)
         unused = sorted(accepted.keys() - {(row.operation, row.path) for row in rows})
-        problems = tuple(f"accepted, but it differs no more: {' '.join(row)}" for row in unused)
+        problems = tuple(f"accepted, but no longer different: {' '.join(row)}" for row in unused)
         return Checked(rows, len(sample.calls) + len(sample.events), problems, tuple(notes))
 
     def _accepted(self) -> dict[tuple[str, str], str]:
@@ -232,7 +232,7 @@ class _Again:
         self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(x.key for x in sample.calls).most_common(1) or [("", 0)]
-        self._behind: set[str] = set()  # records that calls changed which were not repeated
+        self._behind: set[str] = set()  # records changed by calls that were not repeated
         settled = {str(event.body.get("id")).lower() for event in sample.events if event.is_settlement}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
         self.left: Counter[str] = Counter()
@@ -273,7 +273,7 @@ class _Again:
         if x.sent_headers.get("content-type", "application/json").partition(";")[0] != "application/json":
             return "they have another content type"
         if x.status in (401, 403, 429):
-            return "they were refused for their key or rate"
+            return "they were refused because of the key or the rate limit"
         if x.key != self._key:
             return "they were made with another key"
         if resource_of(x) in self._behind - {""}:

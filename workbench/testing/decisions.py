@@ -19,7 +19,7 @@ class Decisions:
     """Decisions of a universe by name.
 
     Args:
-        seed: Seed of the random decisions. With None, all decisions except the fixed ones are 0.
+        seed: Seed of the random decisions. With None, every decision outside `fixed` is 0.
         fixed: Numbers of the decisions that are not random, by name.
     """
 

@@ -1,6 +1,6 @@
 """Find the assumptions that tests rely on, by rerunning the tests with one changed assumption at a time.
 
-Only assumptions that a test's calls and events touch, and that a sandbox setting can change, are tried. If the rerun
+An assumption is tried if a test's calls or events touch it, and if a sandbox setting can change it. If the rerun
 fails, the test relies on the assumption. If the rerun passes, the test would not notice the difference.
 """
 
@@ -93,7 +93,7 @@ class Flips(Shown):
         title = (
             "The tests rely on these assumptions; ask the provider"
             if flips
-            else "No test relies on an assumption that was flipped"
+            else "No test relies on an assumption that was changed"
         )
         columns = ("assumption", "assumption", "test", "failure if it is different")
         return Grid.of_texts(title, columns, rows, notes)

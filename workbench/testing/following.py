@@ -223,7 +223,7 @@ class Following:
     # changes from outside
 
     def _outside(self, resource: str, before: float) -> Steps:
-        """Yield the changes of a record before a time that no call made and that events show."""
+        """Yield the changes of a record that events show but no call made, up to a time."""
         queue = self._queues.get(resource)
         while queue:
             event = queue[0]

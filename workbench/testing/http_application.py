@@ -140,7 +140,7 @@ class HttpApplication:
                 for chunk in answer.iter_bytes():
                     data += chunk
                     if len(data) > MAX_BOOKS or monotonic() > deadline:
-                        raise InvalidRequest(f"{name}: more than {MAX_BOOKS:,} bytes, or no end in time", of="explore")
+                        raise InvalidRequest(f"{name}: more than {MAX_BOOKS:,} bytes, or too slow", of="explore")
         except httpx.HTTPError as error:
             message = f"{name}: {visible(url, 200)} does not answer: {type(error).__name__}"
             raise InvalidRequest(message, of="explore") from None

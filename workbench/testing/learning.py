@@ -291,7 +291,7 @@ class Replay:
 _OF_KEYS = frozenset({401, 403})
 """Refusals that the key alone may explain: its roles are not in the traffic."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
-"""Operations that may meet a settlement that no call and no event shows, which is as likely as another setting."""
+"""Operations that an unrecorded settlement may affect, which is as likely as another setting."""
 
 
 def _is_better(tried: Attempt, current: Attempt) -> bool:

@@ -250,7 +250,7 @@ class Life:
         heapq.heappush(self._agenda, (self.now + seconds, next(self._count), action))
 
     def _numbered(self, name: str) -> str:
-        """Return a name with the number of its use."""
+        """Return a name with a number that counts its uses."""
         self._ordinals[name] += 1
         return f"{name} {self._ordinals[name]}"
 

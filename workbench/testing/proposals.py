@@ -13,7 +13,7 @@ from workbench.testing.twin import Attempt, Step
 Values = Iterator[Any]
 Proposal = Callable[[Step, Attempt, Any], Values]
 _NOT_PROPOSED = frozenset({"card_locked", "card_canceled", "card_not_activated", "text"})
-"""Words that the state of a card explains, and the fact of any other text."""
+"""Reasons that a card's status explains, and the fact that stands for any undocumented text."""
 _CURRENCY = re.compile("[A-Z]{3}|[a-z]{3}")
 PARTS = frozenset(
     {
@@ -23,7 +23,7 @@ PARTS = frozenset(
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
 _NOT_LEARNED = frozenset({"extra_members", "status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
-"""Settings about members that are not compared, and rehearsals of a change with words of the sandbox."""
+"""Settings about members that are not compared, and settings that rehearse a change with invented words."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:

@@ -40,7 +40,7 @@ Members = Mapping[str, Any]
 Texts = Mapping[str, str]
 """Headers, path parameters, and names of members by their meaning."""
 Values = Iterator[tuple[str, Any]]
-"""Values of a file, each after its place."""
+"""Values of a file, each preceded by its place."""
 SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
 """Operations by name: documented and assumed ones."""
 _SHAPES: dict[tuple[str, int], list[Operation[..., Any]]] = {}
@@ -339,7 +339,7 @@ def _har_members(entry: Json, place: str, reading: Reading) -> Members:
 
 
 def item_of(members: Members, place: str, reading: Reading) -> Item | None:
-    """Return the exchange or event with some of the members in `NAMES`; None for anything else, which is skipped."""
+    """Return members with the meanings in `NAMES` as an exchange or event. Skip anything else, and return None."""
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
     event = members.get("body")

@@ -31,7 +31,7 @@ _CODE = re.compile(r"[A-Z]{2,3}")
 _PLAIN = frozenset(
     {"merchantCategoryCode", "balance", "isAmountNative", "expirationMonth", "expirationYear", "expiresAt"}
 )
-"""Members in addition to `numbers()` whose texts are numbers, and not private."""
+"""Members, in addition to `numbers()`, whose text is a number that is not private."""
 _CODES = frozenset(
     {"currency", "localCurrency", "country", "countryCode", "countryOfIssue", "merchantCountry", "region"}
 )

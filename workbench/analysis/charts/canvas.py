@@ -81,7 +81,7 @@ class Chart(Axes):
 
 
 def _inline(svg: str) -> str:
-    """Return matplotlib's drawing, starting at its view box, with the page's font and color and without global ids."""
+    """Return matplotlib's SVG from the view box on, in the font and color of the page and without global ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
     body = _UNUSED.sub("", body)
@@ -127,8 +127,8 @@ class Canvas:
     def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
         """Write the title, and the subject as its subtitle. Without a title, the subject is the title.
 
-        With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width that the axis labels
-        leave.
+        With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width beside the axis
+        labels.
         """
         subject += " (not complete)" if self.data.attrs.get("complete") is False else ""
         self.say(title or "", subject)

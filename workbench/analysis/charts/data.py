@@ -1,4 +1,4 @@
-"""Data of a chart: its frame, notes, exact sums and time steps, and external text that is sanitized and shortened."""
+"""Data of a chart: frame, notes, exact sums, time steps, and external text, sanitized and shortened."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def drawn(
     """Draw a picture with its title and notes. An empty plot states why it is empty."""
     form = picture.form or form
     is_empty = not len(picture.rows)
-    names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # their width limits that of the title
+    names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # limit the width of the title
     rows = picture.rows[form.by].nunique() if form.kind == "grid" else len(names)
     has_legend = bool(picture.legend or picture.nested)
     with canvas(picture.data, ax, size, rows) as on:

@@ -151,7 +151,7 @@ def _attempts(attempts: Any) -> int:
     return 0 if is_missing(attempts) else int(attempts)
 
 
-@chart("bars", empty="no time has ended")
+@chart("bars", empty="no row has a start and an end")
 def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
     """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
 
@@ -170,7 +170,7 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
         ended = data[data["days"].notna() & data["status"].notna()]
         groups = ended.groupby(ended["status"].astype(str))["days"].agg(["median", "max", "count"])
         groups = groups.loc[_in_order(groups.index)]
-        notes.append(left_out(len(data) - len(ended), "without both times"))
+        notes.append(left_out(len(data) - len(ended), "without a start or an end"))
     groups, bars = groups[groups.iloc[:, 0].notna()], []
     for name, median, most, count in groups.iloc[:_MAX].itertuples():
         text = f"{median:,.3g}, most {most:,.3g} ({counted(int(count), 'row')})"

@@ -146,7 +146,7 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
     """Return postings of earlier months that arrived after their close, and sentences about the changed amounts."""
     start, facts = pd.Timestamp(since), known.facts
     late = mask((facts["known_at"] >= start) & (facts["at"] < start))
-    lines = ["No former close was passed, so the opening is not compared with a signed one."]
+    lines = ["No former close was passed, so the opening balance is not compared with a signed balance."]
     if former is not None:
         record, signed_ids = _former(Path(former))
         of_month, _ = history.scope.changed(record["month"], None, None, None).rows(facts, "at")
@@ -163,7 +163,7 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
     for code, part in rows.groupby("currency", dropna=False):
         net = money(int(part["net_cents"].sum()), str(code))
         lines.append(
-            f"Prior period: {net} net in {counted(len(part), 'postings')} of earlier months, known in this one."
+            f"Prior period: {net} net in {counted(len(part), 'postings')} of earlier months, first known this month."
         )
     return known._marked(known._own(rows), "prior_period", notes=lines, noun="postings"), lines
 

@@ -322,7 +322,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             same = same_part.tz_localize(local_zone, ambiguous=True, nonexistent="shift_forward")
             is_before = is_before & mask(last <= same)
             notes.append(
-                f"{scope.period} is running: compared with the same part of the period before, to {same:%d %B %H:%M}."
+                f"{scope.period} is running: compared with the same part of the previous period, to {same:%d %B %H:%M}."
             )
         chosen = is_now | is_before
         table = table[chosen]

@@ -175,8 +175,8 @@ def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None,
 class BlockReader:
     """Reader of blocks of lines into columns: regular lines with DuckDB and Arrow, all others strictly.
 
-    A regular line has exactly as many quotation marks as the members of its event kind need, so it has no other and no
-    duplicate member. Its texts have no escapes, and its numbers, times and enum values convert exactly.
+    A regular line has exactly as many quotation marks as the members of its event kind need, so it has no unknown and
+    no duplicate member. Its texts have no escapes, and its numbers, times and enum values convert exactly.
 
     Args:
         engine: DuckDB.

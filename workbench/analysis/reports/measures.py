@@ -257,7 +257,7 @@ def report(
 
 
 def _filled(frame: pd.DataFrame, period: str, others: list[str], freq: Every) -> pd.DataFrame:
-    """Return a report with a row for each period from the first to the last, per combination of the other groups."""
+    """Return a report with a row for each period from the first to the last, in each combination of other groups."""
     periods = pd.DataFrame({period: every_period(frame[period], freq)})
     grid = periods.merge(frame[others].drop_duplicates(), how="cross") if others else periods
     filled = grid.merge(frame, on=[period, *others], how="left")

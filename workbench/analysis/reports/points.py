@@ -176,7 +176,7 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
         left.append(Left(f"without {name}", data[unknown]))
         data = data[~unknown]
     negative = data[mask(data["redeemed"] & (data["points"] < 0))]
-    left.append(Left("", negative, "Redeemed rows with negative points: {count:,}{amounts}; they are redeemed too."))
+    left.append(Left("", negative, "Redeemed rows with negative points: {count:,}{amounts}; they count as redeemed."))
     sentences, entries = caveats_of((attrs.evolve(part, rows=part.rows[["points"]]) for part in left), "rows")
     marks = {"notes": [*notes, *sentences, *about.get("notes", ())], "source": rewards, "left_out": entries}
     return _flows(data).reset_index(drop=True), marks

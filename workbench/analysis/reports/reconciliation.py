@@ -349,8 +349,8 @@ def _statement(
         if len(undated):
             total = money(int(undated["net_cents"].sum()), code)
             postings = counted(len(undated), "postings")
-            lines.append(f"Not explained: cannot be known, without the period of {postings} ({total} net).")
+            lines.append(f"Not explained: unknown, since {postings} ({total} net) have no known period.")
         else:
             lines.append(f"Not explained: {money(left, code)}, in {counted(pairs, 'pairs')} of different amounts.")
-    lines += [f"Matched by the net of an id, not row by row: {counted(many, 'ids')}."] * bool(many)
+    lines += [f"Matched by net amount, not row by row: {counted(many, 'ids')}."] * bool(many)
     return lines, rest

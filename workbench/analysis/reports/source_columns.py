@@ -53,7 +53,7 @@ def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
 
 
 def typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, str] = {}) -> pd.DataFrame:
-    """Return a frame whose columns have known types, whichever file format or library the frame passed through.
+    """Return a frame with its columns in these types, regardless of the file format or library that made the frame.
 
     Args:
         frame: The frame.
@@ -70,7 +70,7 @@ def typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, st
         if dtype == "Int64" and values.dtype != dtype and _have_fraction(values[mask(columns[name].isna())]):
             raise UsageError(f"{given.get(name, name)} must be a whole number of minor units in each row", of="history")
         if name in _NOT_NEGATIVE and mask(columns[name] < 0).any():
-            raise UsageError(f"{name} must be at least 0 in each row, of refunds too", of="history")
+            raise UsageError(f"{name} must be at least 0 in each row, including refunds", of="history")
         if name in CODED:
             write = _from_number if name == _CODE and values.dtype != dtype else _WRITTEN.get(name)
             columns[name] = coded(columns[name], write)

@@ -166,7 +166,7 @@ _MAX_ROWS = 2_000_000
 
 
 def _opened(paths: Any) -> Any:
-    """Return the event log or the table in some files or folders."""
+    """Open files or folders as one event log or as one table."""
     given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
     files: list[Path] = []
     for path in map(Path, given):

@@ -331,7 +331,7 @@ class Reading:
         return columns, other_type
 
     async def _write(self, least: int = 0) -> None:
-        """Write the rows of users whose read is complete to the folder, if these users have at least `least` pages."""
+        """Write the rows of completely read users to the folder, if these users have at least `least` pages in all."""
         if self._folder is None or sum(self.result.cursors[user].pages for user in self._unwritten) < least:
             return
         async with self._writing:
@@ -378,5 +378,5 @@ def read_in_thread(reading: Reading) -> Rewards:
         if not isinstance(error, KeyboardInterrupt) or thread.ident is None:
             raise
         rewards = result()  # a second interrupt exits at once
-        rewards.stopped = _INTERRUPTED  # this holds even if the read has ended meanwhile
+        rewards.stopped = _INTERRUPTED  # even if the read ended meanwhile
         return rewards

@@ -67,7 +67,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (lambda user: user.duplicates, "Rows that were received twice and are here once: {total:,}."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""Caveats of a read: a condition on a user or a number of the user, and a sentence on the users, minimum or total."""
+"""Caveats of a read: a function that returns a flag or number of a user, and a sentence about the users with it."""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
@@ -162,7 +162,7 @@ class ReadRows(MemoryMark):
         return read
 
     def missing(self, part: pd.DataFrame) -> int:
-        """Return the number of rows of the same users, up to the last time in `part`, that `part` lacks."""
+        """Return the number of read rows that `part` lacks, for the users and up to the last time in `part`."""
         if len(part) >= len(self._rows) or not len(part):
             return 0
         users = self._rows["user_id"].isin(part["user_id"].unique())

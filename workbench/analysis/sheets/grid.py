@@ -16,7 +16,7 @@ from workbench.base.system.limits import FileLimits, too_large, too_many_columns
 
 _SAMPLE = 200
 _SEARCHED = 60
-"""Maximum number of rows searched for the names of the columns."""
+"""Maximum number of rows searched for the column names."""
 _MOST = 0.8
 CELL = 100
 """Bytes of memory that a cell takes in addition to its text."""
@@ -148,9 +148,7 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
     if named[best] and len(rivals) > 1:
         names = {i: ", ".join(visible(str(cell), 20) for cell in rows[i].cells[:4]) for i in sorted({*rivals, best})}
         readings = {str(rows[i].number): text for i, text in names.items()}
-        raise UnclearTable(
-            [FileQuestion(argument="header", about="the line with the names of columns", readings=readings)]
-        )
+        raise UnclearTable([FileQuestion(argument="header", about="the line with the column names", readings=readings)])
     return best
 
 
@@ -168,7 +166,7 @@ def _first_of_names(rows: Sequence[Row], kinds: Sequence[str]) -> int:
     """
     if "text" in kinds and not {"number", "date"} & {*kinds} and not _stands_below(rows, 0):
         return 0
-    raise BadSheet("no line has the names of the columns; pass header=LINE, or header=0 if there is none")
+    raise BadSheet("no line has column names; pass header=LINE, or header=0 if the file has no column names")
 
 
 def _typed_columns(rows: Sequence[Row], kinds: Sequence[Sequence[str]], index: int) -> int | None:

@@ -12,7 +12,7 @@ from workbench.base.system.limits import LimitExceeded
 class FileQuestion:
     """A fact that a file does not state.
 
-    `readings` maps each possible answer, as written in Python, to the meaning of the file under it.
+    `readings` maps each possible answer, as written in Python, to the meaning that the file then has.
     """
 
     argument: str
@@ -44,7 +44,7 @@ class BadSheet(LimitExceeded):
 
 
 def distinct(readings: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
-    """Return the readings that give different values, with only one of several readings that give the same values."""
+    """Return one reading for each distinct list of values."""
     unlike: dict[str, Sequence[object]] = {}
     for answer, values in readings.items():
         if not any(values == other for other in unlike.values()):

@@ -107,7 +107,7 @@ def delivered_events(x: Any) -> list[tuple[Event, object, str]]:
 
 
 def time_of(at: object, notes: Notes) -> datetime | None:
-    """Parse the time stated for an event; None if there is no time, or if it cannot be read, which is noted."""
+    """Parse the time stated for an event; None without a readable time. An unreadable time is noted."""
     if isinstance(at, int | float | Decimal):
         at = str(int(at))
     elif isinstance(at, datetime) and at.tzinfo is None:

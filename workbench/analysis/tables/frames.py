@@ -43,7 +43,7 @@ def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> p
 
     Returns:
         The frame. `frame.attrs` holds `kind`, `notes` (caveats as sentences) and `unknown` (undocumented members, with
-        the number of rows of each). The column `extra` holds the values of those members.
+        the number of rows of each). The column `extra` holds the values of these members.
 
     Raises:
         UsageError: x cannot be converted, or its rows are of several kinds.

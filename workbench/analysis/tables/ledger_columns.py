@@ -130,7 +130,7 @@ class Ledger:
         return sides
 
     def _ask_for_sides(self) -> None:
-        """Ask for the column of sides, if amounts have no sign and another column has the words credit and debit."""
+        """Ask whether a column whose cells all say credit or debit gives the sign of the amounts."""
         for name, column in self.cells.items():
             texts = {(as_text(cell) or "").strip().upper() for cell in column}
             if name not in self.named.values() and texts and texts <= _SIDE_OF.keys():

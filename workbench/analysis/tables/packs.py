@@ -57,7 +57,7 @@ _DEFINITIONS = {
     "now": "Net in the period",
     "rate": "Approved divided by all authorizations",
     "share": "Part of the total of the column",
-    "running": "The period was not over when the data end; its figures will change",
+    "running": "The period was not over when the data ended; its numbers will change",
     "earned": "Points earned in the period",
     "clawed_back": "Points taken back, for refunds and by adjustments",
     "opened": "Disputes opened in the period",

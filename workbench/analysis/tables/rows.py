@@ -386,7 +386,7 @@ def _getter(path: str, rows_of: str | None) -> Callable[[Row], Any]:
 
 
 def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict[str, Any]], notes: Notes) -> Any:
-    """Return the Arrow array of some values. A value that does not fit is moved to `extras` under its wire path."""
+    """Return a column's values as an Arrow array. A value that does not fit is moved to `extras` by wire path."""
     if column.private and not shown:
         return _texts([masked(column, value) for value in values])
     if column.many:

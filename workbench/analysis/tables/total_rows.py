@@ -59,7 +59,7 @@ def _says_total(row: Row) -> bool:
 
 
 def _is_among_numbers(rows: Sequence[Row], index: int) -> bool:
-    """Return whether a word for total is in a column of dates or numbers."""
+    """Return whether a row has a word for total in a column of dates or numbers."""
     columns = [
         c for c, cell in enumerate(rows[index].cells) if isinstance(cell, str) and _TOTAL.fullmatch(cell.strip())
     ]

@@ -111,7 +111,7 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
 
 
 def write_book(frame: pd.DataFrame, notes: Iterable[str], file: BinaryIO, tz: str) -> None:
-    """Write a workbook with a sheet for the frame, whose values and names are unchanged, and a sheet of notes.
+    """Write a workbook with a sheet for the frame, with unchanged names and values, and a sheet for the notes.
 
     Raises:
         UsageError: The frame is too large for a sheet.

@@ -158,7 +158,7 @@ def plain_text(value: object) -> Any:
 
 
 def _typed(expected: str, *classes: type[Any]) -> Reader:
-    """Return a reader that accepts values of some classes, and None."""
+    """Return a reader that accepts None and values of these classes."""
 
     def read(value: object) -> Any:
         if value.__class__ in classes or value is None:

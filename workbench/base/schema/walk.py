@@ -304,7 +304,7 @@ def described(member: Member) -> str:
 
 
 def option_help(member: Member, parent: Member | None) -> str:
-    """Return the help of an option: meaning, rule, and marks for required and assumed.
+    """Return the help of an option: meaning, rule, and whether it is required or assumed.
 
     Args:
         parent: Object that contains the member, or None for a member of the request.

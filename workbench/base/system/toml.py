@@ -98,7 +98,7 @@ def dumps(value: object, default: Callable[[Any], object] | None = None) -> str:
     """Return a value as TOML on one line.
 
     Args:
-        default: Function that returns a replacement for a value whose type TOML does not have.
+        default: Function that replaces a value whose type TOML does not have.
 
     Raises:
         TypeError: TOML does not have the type of the value, and there is no `default`.

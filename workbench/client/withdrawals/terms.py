@@ -194,7 +194,7 @@ class Terms:
 
     @property
     def rows(self) -> dict[str, object]:
-        """Labeled terms other than the amount."""
+        """The terms other than the amount, by label."""
         return {
             "token": (self.token.address, self.token_name),
             "contract balance": self.balances,

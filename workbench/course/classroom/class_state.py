@@ -173,7 +173,7 @@ class ClassState:
             `done`, with the results of controls by learner, and `failed`, with the reasons by learner.
 
         Raises:
-            UsageError: The disk is full.
+            UsageError: The disk is full, or a learner cannot be enrolled.
         """
         if self.disk_full:
             raise UsageError(DISK_FULL, of="class")

@@ -62,7 +62,7 @@ def certificates(results: Results, head: str = "") -> str:
 
 
 def answers() -> str:
-    """Return the answer key as a page: each task with its solution."""
+    """Return the answer key as a page: each exercise and drill with its solution."""
     parts = [part("answers")]
     for task in (*EXERCISES.values(), *DRILLS.values()):
         about = part(

@@ -420,11 +420,12 @@ def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Itera
 
 def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Limits) -> Iterator[RowProblem]:
     if limits.rows is not None and count > limits.rows:
-        yield _of_all("rows", f"are {count:,}; this profile allows {limits.rows:,} per run (limits.rows)")
+        yield _of_all("rows", f"must be at most {limits.rows:,} per run (limits.rows of this profile), not {count:,}")
     for total in sums:
         if limits.sum is not None and total.total > limits.sum:
             yield _of_all(
-                total.name, f"sums to {total.total:,} cents; this profile allows {limits.sum:,} per run (limits.sum)"
+                total.name,
+                f"must sum to at most {limits.sum:,} cents per run (limits.sum of this profile), not {total.total:,}",
             )
         if limits.sum is not None and total.full:
             yield _of_all(total.name, f"is FULL in {total.full} rows, so the cap on the sum cannot be checked")

@@ -111,7 +111,7 @@ class _Reader:
         params = self._typed(dict, raw.get("params", {}), ("params",), "a table of parameters")
         steps = self._typed(list, raw.get("steps", []), ("steps",), "[[steps]] tables")
         if len(steps) > MAX_STEPS:
-            self._add(("steps",), "maximum", f"are {len(steps):,}; at most {MAX_STEPS:,} are allowed")
+            self._add(("steps",), "maximum", f"must be at most {MAX_STEPS:,}, not {len(steps):,}")
             steps = []
         parameters = [self._record(Parameter, param, ("params", key), name=key) for key, param in params.items()]
         numbered = [self._step(index, step) for index, step in enumerate(steps)]

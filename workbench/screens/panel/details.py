@@ -138,7 +138,7 @@ def states(name: str, facts: Facts) -> list[Any] | None:
 
 
 def svg(text: str) -> list[Any]:
-    """Return an image created by the workbench, which the page draws."""
+    """Convert an SVG image to nested lists of tag, attributes and contents, from which the page draws the image."""
     return _svg(ET.fromstring(text))  # noqa: S314
 
 

@@ -91,9 +91,10 @@ class Listing:
         return packed(self.name, self.data, part, limit) | {"mark": self.mark}
 
     def rows_since(self, mark: Any) -> Message:
-        """Return the rows that changed or were added since a page received its rows, or all rows if rows moved.
+        """Return the rows that changed or were added since a page received its rows; all rows if rows moved.
 
-        A message with changes lists the positions of its `rows` in `at`. New rows have the last positions.
+        A message with changes lists the positions of its `rows` in `at`. New rows have the last positions. For a list
+        with several parts, the message always has the first part.
         """
         data = self.data
         if not self._is_current(mark) or len(data.ids) > MOST:

@@ -400,7 +400,7 @@ def events(api: object) -> Rows:
 
 
 def deliveries(api: object) -> Rows:
-    """Return the sandbox's deliveries to registered endpoints, and the deliveries that the inbox rejected."""
+    """Return the sandbox's deliveries to registered endpoints, and the deliveries that the inbox did not store."""
     sandbox, listed = sandbox_of(api), list[Found]()
     for delivery in () if sandbox is None else sandbox.deliveries():
         at = delivery.attempts[-1].at if delivery.attempts else delivery.due
