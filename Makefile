@@ -28,8 +28,8 @@ define install
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) with $$($(PY) --version), found as $(PYTHON) (once; a minute or two) ..." >&2
 	@awk -v part=$(VENV)/part '/^[^ #]/ { number = ++count % 3 } { print > (part number ".txt") }' requirements/$(1).txt
-	@trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT; for number in 0 1 2; do $(PIP) --no-compile -r $(VENV)/part$$number.txt & done; \
-		for running in $$(jobs -p); do wait $$running; done
+	@trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT; pips=; for number in 0 1 2; do \
+		$(PIP) --no-compile -r $(VENV)/part$$number.txt & pips+=" $$!"; done; for running in $$pips; do wait $$running; done
 	@$(PIP) --no-build-isolation -e .
 	@$(PY) -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib workbench || true  # on all cores; some files are templates
 endef

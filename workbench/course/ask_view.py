@@ -90,7 +90,7 @@ class ChooserView(Displayed):
 
     @property
     def html(self) -> str:
-        """Return the table of tasks."""
+        """Return the table of tasks as HTML."""
         return self._table._repr_html_()
 
     def begin(self) -> None:

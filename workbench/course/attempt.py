@@ -50,7 +50,7 @@ class Attempt:
 
     @cached_property
     def sandbox(self) -> Any:
-        """Sandbox of the attempt."""
+        """Sandbox in the environment of the task."""
         return self.sandbox_in(self.task.environment)
 
     @cached_property

@@ -124,7 +124,7 @@ class Evidence:
 
     @cached_property
     def records(self) -> dict[str, Record]:
-        """Return the records by id."""
+        """Return all records of the sandbox by id, in the kinds that tasks compare."""
         return {record["id"]: dict(record) for kind in KINDS for record in self.sandbox.records(kind, all_tenants=True)}
 
     @cached_property

@@ -212,7 +212,7 @@ def open_dispute(context: RequestContext, transaction: Record, text: str | None)
 
 
 def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispute:
-    """Review, accept or reject a dispute."""
+    """Move a dispute by an action of the service: review, accept or reject."""
     status = _step(context, "dispute", dispute, action).to
     resolved = None if status == "inReview" else context.clock.ms
     return shown_dispute(context.store.save("dispute", dispute, status=status, resolved_at=resolved))

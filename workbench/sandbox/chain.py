@@ -68,7 +68,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
 
 
 def sign_as(environment: Environment, admin: str, typed_data: Members) -> WalletSignature:
-    """Sign typed data as an admin."""
+    """Sign EIP-712 typed data with the teaching wallet of an admin."""
     address, secret = admin_secret(environment, admin)
     try:
         signature = chains.sign(chains.digest(typed_data), secret)

@@ -196,7 +196,7 @@ class RequestContext:
         self.headers: dict[str, str] = {}
 
     def new_id(self, kind: str) -> str:
-        """Return a new id."""
+        """Return a new id for a record of a kind, derived from the seed and a counter."""
         return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
 
     def emit(self, kind: str, tenant: str, **of: object) -> None:

@@ -126,7 +126,7 @@ class WebhookDispatcher:
         return [endpoint for endpoint, _ in self._store.items("endpoint")]
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads that deliver events."""
         with self._news:
             self._closed.set()
             self._news.notify_all()

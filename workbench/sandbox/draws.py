@@ -28,7 +28,7 @@ class Choices(Protocol):
 
 
 class Dice(Random):
-    """Random choices."""
+    """Choices drawn from a seeded generator of random numbers."""
 
     def pick(self, what: str, options: Options) -> str:
         """Return an option, drawn at random by its weight."""

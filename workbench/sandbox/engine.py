@@ -35,7 +35,7 @@ _TICK = 0.25  # seconds between checks for changes by other processes, and of a 
 
 
 class Engine:
-    """A sandbox without its controls.
+    """A sandbox without its controls: state, clock, service, fault rules, deliveries and request log.
 
     Args:
         store: Store that contains a world.

@@ -113,7 +113,7 @@ def earn(context: RequestContext, transaction: Record, before: int, after: int) 
 
 
 def redeem(context: RequestContext, user: Record, points: int, status: str) -> Record:
-    """Redeem points of a user."""
+    """Redeem points of a user, and return the stored row."""
     key = context.seeds.octets(f"redemption:{context.store.next('redemption')}", 16).hex()
     row = redeemed(key, context.clock.ms, points, status)
     put(context.store, user["id"], row)

@@ -121,7 +121,7 @@ class App:
         self._identity = {IDENTITY: engine.seeds.uuid("served")}
 
     async def handle(self, request: Request) -> Response:
-        """Answer a request."""
+        """Answer a request to the interface, its documents or the controls."""
         if is_foreign(request, self._base_url(request)):
             return refused(403, FOREIGN)
         if self._new_keys:

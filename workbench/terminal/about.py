@@ -144,7 +144,7 @@ def check_installation() -> int:
 
 
 def _findings() -> Iterator[tuple[bool | None, str]]:
-    """Yield each finding with True if it is right, False if it is wrong, or None if something optional is missing."""
+    """Yield each finding with True (in order), False (a problem) or None (something optional is missing)."""
     yield True, f"workbench {__version__}, interface {VERSION}, Python {platform.python_version()}"
     for extra, library in _EXTRAS.items():
         is_there = find_spec(library) is not None

@@ -36,7 +36,7 @@ class Exit(Exception):
 
 
 class Stopped(BaseException):
-    """Raised after SIGTERM or SIGHUP."""
+    """Raised in the command after the signal SIGTERM or SIGHUP."""
 
 
 def usage_error(message: str) -> Exit:

@@ -348,7 +348,7 @@ class BaseClient(Operations, ABC):
 
     @abstractmethod
     def _new_transport(self) -> Any:
-        """Open network connections."""
+        """Return a new transport, which opens network connections on demand."""
 
     def _close_rest(self) -> None:
         if self._journal is not None:

@@ -118,7 +118,7 @@ class Evidences:
         self._shown: dict[str, list[tuple[Key, Any]]] = {}
 
     def bodies(self, record_id: str) -> list[Any]:
-        """Return the event bodies of a record."""
+        """Return the bodies of the received events about a record."""
         return self._bodies.get(record_id, [])
 
     def request(self, record_id: str) -> Stored | None:

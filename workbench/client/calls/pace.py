@@ -21,7 +21,7 @@ class Clock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Return seconds of a monotonic clock."""
+        """Return the seconds of a clock that is never set back, for measuring intervals."""
         return monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -29,7 +29,7 @@ class Clock:
         time.sleep(seconds)
 
     async def asleep(self, seconds: float) -> None:
-        """Wait without blocking the event loop."""
+        """Wait for a number of seconds without blocking the event loop."""
         import asyncio  # imported late, since most programs have no event loop
 
         await asyncio.sleep(seconds)
@@ -41,7 +41,7 @@ class Clock:
         return SystemRandom().random()
 
     def new_id(self) -> str:
-        """Return a random id."""
+        """Return a random id of 16 hexadecimal digits, such as a journal entry's."""
         return os.urandom(8).hex()
 
 

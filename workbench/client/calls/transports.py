@@ -183,7 +183,7 @@ def _closed_with(owner: object, pool: Any) -> None:
 
 @frozen
 class _Meaning:
-    """Meaning of a transport error."""
+    """Meaning of a transport error: its text, and what it shows about the request."""
 
     text: str = "the connection failed"
     sent: bool = True  # whether the service may have received a byte of the request

@@ -184,7 +184,7 @@ class Handlers:
             self._start_threads()
 
     def _store_position(self, name: str, since: str) -> None:
-        """Store the event after which a new handler begins."""
+        """Store the start position of a new handler, unless the store has a position for its name."""
         start = _STORED.get(since, "(SELECT sequence FROM events WHERE id = ?)")
         with self._store.file.write() as db:
             if db.execute("SELECT 1 FROM handlers WHERE name = ?", (name,)).fetchone():

@@ -106,7 +106,7 @@ class Latest:
 
 @frozen(kw_only=True)
 class Replayed:
-    """The result of a replay."""
+    """The result of a replay: the number of handled events, and the failures with their events."""
 
     handled: int
     failures: tuple[tuple[AnyEvent, Exception], ...] = attrs.field(repr=lambda failed: f"{len(failed)} events")

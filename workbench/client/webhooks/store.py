@@ -107,7 +107,7 @@ class UnreadableDelivery:
 
 @frozen(kw_only=True)
 class Receipt:
-    """The result of an accepted delivery."""
+    """The result of an accepted delivery: its event, and whether the event is verified, repeated or in conflict."""
 
     # event of this delivery, or None if it is unreadable; `inbox.stored(…)` returns the stored event
     event: AnyEvent | None

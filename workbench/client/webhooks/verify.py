@@ -58,7 +58,7 @@ class SignatureRefused(InvalidWebhook):
 
 
 def sign(body: bytes, key: str | bytes | Key) -> str:
-    """Return the signature of a raw body."""
+    """Return the signature of a raw body, which is its HMAC-SHA256 in hex."""
     return hmac.new(Key.of(key, "keys").header(), body, hashlib.sha256).hexdigest()
 
 

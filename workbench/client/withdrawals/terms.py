@@ -213,7 +213,7 @@ class Terms:
 
     @property
     def request(self) -> SignWithdrawal:
-        """The request to the service."""
+        """The request for a signature, as sent to the service."""
         return SignWithdrawal(
             chain_id=self.contract.chain_id,
             token=self.token.address,

@@ -158,7 +158,7 @@ class AdminMessage(dict[str, Any], ForWallet):
 
     @property
     def digest(self) -> bytes:
-        """The 32-byte digest that is signed."""
+        """The 32-byte digest of the message, which the wallet signs."""
         return chains.digest(self)
 
     @hide_arguments

@@ -97,12 +97,12 @@ class Results:
     # settings
 
     def get(self, name: str, default: object = None) -> Any:
-        """Return a setting of the class."""
+        """Return the value of a setting of the class; `default` if it was never set."""
         rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
         return strict_json.stored(rows[0][0]) if rows else default
 
     def set(self, name: str, value: object) -> None:
-        """Store a setting of the class."""
+        """Store the JSON value of a setting of the class."""
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
 

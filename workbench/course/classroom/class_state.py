@@ -83,7 +83,7 @@ class ClassState:
         self._paused = bool(self.results.get("paused", False))
 
     def close(self) -> None:
-        """Close all files."""
+        """Close the sandboxes of all learners and the file of the results."""
         for sandboxes in self._by_code.values():
             sandboxes.close()
         self.results.close()

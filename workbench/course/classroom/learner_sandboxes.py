@@ -91,12 +91,12 @@ class LearnerSandboxes:
         return self.begun, self.active, self.used
 
     def sandbox(self, place: str, environment: Environment = "sandbox") -> Any:
-        """Return the sandbox of a place."""
+        """Return the sandbox of a place in an environment. It is created on first use."""
         return self._app(place, environment).sandbox
 
     @property
     def places(self) -> list[str]:
-        """Return the learner's places."""
+        """Return the empty place, and the current place of each notebook and drill that the learner began."""
         return ["", *(f"{name}.{number}" for name, (number, _) in self.begun.items())]
 
     def use(self, place: str, count: bool) -> None:

@@ -137,7 +137,7 @@ class Draft:
 
     @hide_arguments
     def put(self, path: str, value: object) -> None:
-        """Set one value; None omits it.
+        """Set one value; None removes the value from the request.
 
         Raises:
             UsageError: The value looks like a private key. It was not stored.
@@ -231,7 +231,7 @@ class Draft:
                 del self.given[discarded]
 
     def clear(self) -> None:
-        """Discard all values."""
+        """Discard all values, choices, exceptions and acknowledgments."""
         self._discard(tuple(self.given))
         self.chosen = dict.fromkeys(self.alternatives)
         self.ticks.clear()

@@ -78,7 +78,7 @@ def label_of(member: Member) -> str:
 
 
 def question_of(alternative: Alternative) -> str:
-    """Return the question for a choice."""
+    """Return the question that asks a person to choose a group of fields."""
     return _QUESTIONS.get(alternative.rule.groups[0][0], alternative.rule.doc)
 
 

@@ -124,7 +124,7 @@ class Form(Displayed):
 
     @property
     def value(self) -> Any:
-        """The checked request.
+        """The current request, after its rules were checked.
 
         Raises:
             InvalidRequest: The form has problems.

@@ -23,7 +23,7 @@ from workbench.service.rendering import calls
 
 
 def python(draft: Draft) -> str:
-    """Return the call as Python."""
+    """Return the call as Python code."""
     return calls.python(draft.operation, draft.nested(partial(_masked, draft)))
 
 

@@ -266,7 +266,7 @@ class FormView(Quiet):
                 tick.value = name in self.draft.ticks
 
     def offer(self, *names: str) -> None:
-        """Show the checkboxes for exceptions."""
+        """Show the checkboxes for the exceptions with these names."""
         if new := [name for name in names if name not in self.ticks]:
             self.ticks |= {name: self._tick(name, TICKS[name]) for name in new}
             self._arrange()
@@ -317,12 +317,12 @@ class FormView(Quiet):
                 self.typed.value = ""
 
     def show_card(self, card: AnswerCard) -> None:
-        """Show the answer."""
+        """Show the answer of the call below the form."""
         self.card = card
         self._answer.children = (card.widget,)
 
     def make_static(self, text: str) -> None:
-        """Replace all widgets by static HTML."""
+        """Replace the widgets of the form by static HTML."""
         if self.card is not None:
             self.card.hide_private()
         children = self.widget.children

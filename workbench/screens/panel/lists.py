@@ -390,7 +390,7 @@ def rewards(api: Any, users: Iterable[str] = ()) -> Rows:
 
 
 def events(api: object) -> Rows:
-    """Return the received events."""
+    """Return the events that the session's inbox received."""
     arrived = "wall" if sandbox_of(api) is None else "time"
     columns = (
         f"arrived:{arrived} kind=event.kind about:id>any=event.body.id id:id=event.id verified times:number "

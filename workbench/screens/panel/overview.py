@@ -101,7 +101,7 @@ class Scope:
 
     @cached_property
     def amounts(self) -> Any:
-        """Return the amounts of the transactions."""
+        """Return the amounts of the transactions, as `money_of` returns them."""
         from workbench.screens.panel.money import money_of
 
         return money_of(self.api, self.lists("transactions"), self.currency, self.now)

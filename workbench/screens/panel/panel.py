@@ -490,7 +490,7 @@ class Panel(Displayed):
         return {"text": str(saved)}
 
     def _on_select(self, asked: Message) -> Message:
-        """Store the selected rows."""
+        """Store the rows that a person selected, for `selection`."""
         listing = self.lists[self._asked_list(asked)]
         ids = [listing.data.ids[number] for number in listing.select(asked.get("mark"), asked["rows"])]
         self._chosen = (listing, ids) if ids else None

@@ -39,7 +39,7 @@ def selector(signature: str) -> bytes:
 
 
 def abi_encode(types: Sequence[str], values: Sequence[Any]) -> bytes:
-    """ABI-encode the arguments of a call."""
+    """ABI-encode the arguments of a call. `types` are Solidity types, such as `address` or `bytes32[]`."""
     head, tail = [], b""
     for kind, value in zip(types, values, strict=True):
         if kind == "bytes" or kind.endswith("[]"):

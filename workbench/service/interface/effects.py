@@ -34,7 +34,7 @@ class Records(Protocol):
     """Data about records, taken from events and from answered calls."""
 
     def bodies(self, record_id: str) -> list[Any]:
-        """Return the event bodies of a record."""
+        """Return the bodies of the events about a record."""
 
     def request(self, record_id: str) -> Stored | None:
         """Return the request that created a record, or None if the journal does not contain it."""

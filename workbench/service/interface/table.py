@@ -119,7 +119,7 @@ def _path_pattern(path: str) -> re.Pattern[str]:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
 class Operation(Generic[P, R]):
-    """One operation of the interface."""
+    """One operation of the interface: names, HTTP request, records, roles, errors, source and effect."""
 
     doc: str
     method: str
@@ -154,7 +154,7 @@ class Operation(Generic[P, R]):
         return self if instance is None else Call(self, instance)
 
     def __call__(self, client: object, **arguments: Any) -> Any:
-        """Support `Client.simulate_refund(client, …)`."""
+        """Call the operation on a client that is passed first: `Client.simulate_refund(client, …)`."""
         return Call(self, client)(**arguments)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
@@ -176,7 +176,7 @@ class Operation(Generic[P, R]):
 
     @property
     def request(self) -> type[Any]:
-        """Record type of the arguments."""
+        """Record class of the request, whose fields are the arguments."""
         assert isinstance(self.takes, type)
         return self.takes
 

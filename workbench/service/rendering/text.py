@@ -60,7 +60,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """Return the lines joined into one."""
+        """Return the lines, joined with commas."""
         return ", ".join(self.lines)
 
 
@@ -406,7 +406,7 @@ _IN_ASCII = {
 
 @frozen(kw_only=True)
 class Screen:
-    """Output settings of a stream."""
+    """Output settings of a stream: its width, and whether it shows colors."""
 
     width: int = IN_PIPES
     color: bool = False
