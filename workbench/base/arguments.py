@@ -258,7 +258,7 @@ _OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
 
 
 def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of unknown, missing and wrongly typed arguments."""
+    """Return the problems with arguments: unknown names, missing arguments and wrong types."""
     parameters = inspect.signature(function).parameters
     names = [
         name
@@ -297,7 +297,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
-    """Return the problems of arguments that caused a Python error, such as a missing attribute, column or type."""
+    """Return the problems with arguments that caused a Python error, such as a missing attribute or column."""
     bound = inspect.signature(function).bind(*args, **given).arguments
     if isinstance(error, KeyError):
         column = error.args[0] if error.args else None

@@ -190,7 +190,7 @@ class _Explorer:
     def failure(self, number: int, found: Universe, *, shrinks: bool) -> Failure:
         """Return the failure of a universe, which is made smaller if it can be repeated.
 
-        If the universe without faults passed at first and fails in a rerun, the failure says that state outlives it.
+        If the universe without faults passed at first but fails now, the failure is state that outlives a universe.
         """
         small, breach = found, found.breaches[0]
         repeatable = not isinstance(self.application, HttpApplication) or self.application.reset is not None

@@ -144,7 +144,7 @@ class Following:
         self.twin.move(self._now)
 
     def _step(self, x: Exchange, resource: str) -> Steps:
-        """Yield a call as a step, with other states of the service, unless the call cannot be replayed."""
+        """Yield a call as a step, with other states of the service, if the call can be replayed."""
         headers, key = dict(x.sent_headers), x.key
         if not key and x.status != 401:
             key = headers["api-key"] = "recorded"  # recorders leave API keys out

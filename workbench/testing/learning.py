@@ -63,7 +63,7 @@ class Learned(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether the traffic shows something, and the assumed behavior explains all of the traffic."""
+        """Whether the traffic confirms an assumption, refutes none, and shows no unexplained difference."""
         statuses = {finding.status for finding in self.findings}
         return "confirmed" in statuses and not statuses & {"refuted", "mixed", "difference"}
 

@@ -1,4 +1,4 @@
-"""Explain a report number by the source rows that add up to it exactly, with their events and requests."""
+"""Explain a report number by the source rows from which it results exactly, with their events and requests."""
 
 from collections.abc import Collection
 from decimal import Decimal, localcontext
@@ -44,7 +44,7 @@ class Explanations(View):
         *,
         minus: tuple[Any, ...] | None = None,
     ) -> pd.DataFrame:
-        """Return the source rows that add up exactly to a number in a report, with their events and requests.
+        """Return the source rows from which a number in a report results exactly, with their events and requests.
 
         Args:
             frame: A report that this process computed.
@@ -187,7 +187,7 @@ def _difference(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.DataFrame:
-    """Return contributions with their events. Postings replace transactions if they add up to the same number.
+    """Return contributions with their events. Postings replace transactions if they give the same number.
 
     Args:
         table: Rows with the column `contribution`.

@@ -176,7 +176,7 @@ def statistic_of(values: Any, statistic: str) -> Any:
 
 
 class Trace(MemoryMark):
-    """Trace from each number to its rows, stored in `frame.attrs["trace"]`."""
+    """Link from each number of a report to its rows, stored in `frame.attrs["trace"]`."""
 
     __slots__ = ("measures", "period", "rows")
     rows: Rows

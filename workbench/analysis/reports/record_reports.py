@@ -222,9 +222,10 @@ class RecordReports(View):
         return mark_report(frame, "disputes", notes, at=now.isoformat())
 
     def contracts(self, by: Columns | None = None) -> pd.DataFrame:
-        """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
+        """Return one row per token, with balance, rates, value and advance.
 
-        Assumed: balances are in whole tokens, exchange rates are in USD per token, and advance rates are percentages.
+        `value_usd` is balance × exchange rate, and `advance_usd` is value × advance rate. Assumed: balances are in
+        whole tokens, exchange rates are in USD per token, and advance rates are percentages.
 
         Args:
             by: Columns such as "chain_id", for the sum of each group. An empty list gives the total.

@@ -33,7 +33,7 @@ _ONE_LETTER = frozenset("àÀèÈéóÓåÅöÖ№")
 
 
 def decoded(data: bytes, encoding: str | None) -> str:
-    """Return the text of a file.
+    """Decode a text file. Without `encoding`, detect its encoding.
 
     Raises:
         UnclearTable: Several encodings are plausible and give different texts.

@@ -17,7 +17,7 @@ _FISCAL = re.compile("[QY]-(JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)")
 
 
 def zone(tz: str) -> ZoneInfo:
-    """Return a time zone.
+    """Return the time zone with this name.
 
     Raises:
         UsageError: The name is not a time zone.

@@ -55,7 +55,7 @@ class Columns:
     notes: list[str] = attrs.field(factory=list)
 
     def problem(self, row: int, name: str, message: str) -> None:
-        """Record a problem of a cell."""
+        """Record a problem with a cell."""
         self.problems.append(CellProblem(line=self.lines[row], column=visible(name, 60), message=message))
 
     def ask(
@@ -355,6 +355,6 @@ def numbers_array(values: Sequence[Decimal | None]) -> Any:
 
 
 def times_array(values: Sequence[date | None]) -> Any:
-    """Return dates, or times in UTC."""
+    """Return dates as a pandas array; as UTC times if any has a time of day."""
     kind = pa.timestamp("us", "UTC") if any(isinstance(value, datetime) for value in values) else pa.date32()
     return to_pandas(pa.array(values, type=kind))

@@ -35,7 +35,7 @@ declare(
 
 
 class Writer(Protocol):
-    """Converter of record values to wire names."""
+    """Converter that writes the values of records under wire names."""
 
     def __hash__(self) -> int: ...
     def wire_name(self, cls: type[Any], member: Member) -> str: ...

@@ -254,7 +254,7 @@ _Found = Iterator[tuple[str, str, str]]  # member of the step, broken rule, mess
 
 
 def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tuple[Problem, ...]:
-    """Return all problems of a sequence; empty if there are none.
+    """Return all problems with a sequence; empty for a valid sequence.
 
     Args:
         sequence: The sequence.
@@ -296,7 +296,7 @@ def _header_problems(sequence: Sequence) -> Iterator[Problem]:
 
 
 def problems_of_values(sequence: Sequence, values: Mapping[str, Any] | None) -> Iterator[Problem]:
-    """Yield the problems of a run's parameters; None skips the check."""
+    """Yield the problems with a run's parameters; None skips the check."""
     if values is None:
         return
     declared: dict[str, Parameter] = {parameter.name: parameter for parameter in sequence.parameters}
