@@ -233,7 +233,7 @@ class FaultRule:
 
     @property
     def used_up(self) -> bool:
-        """Whether the rule has applied its maximum number of times."""
+        """Whether the rule can no longer apply: it has reached its number of times, or its nth match."""
         times_over = self.times is not None and self.applied >= self.times
         return times_over or (self.nth is not None and self.matched >= self.nth)
 

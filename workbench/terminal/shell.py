@@ -89,7 +89,7 @@ def dashboard(
     every: Text | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write the panel's overview to an HTML file: tasks for people, tiles, charts, and their lists.
+    """Write the panel's overview to an HTML file: tasks for people, tiles, charts, and the lists behind them.
 
     The file needs no server or network. Its lists sort, filter and open in a browser. By default it shows your own
     sandbox. With --fresh it shows a year of a program with 240 people.

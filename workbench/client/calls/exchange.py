@@ -244,7 +244,7 @@ class Exchange:
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the idempotency key to send: of the first attempt, of the caller, or the call id if a header is set.
+        """Return the idempotency key: the first attempt's, else the caller's, else the call id if a header is set.
 
         Raises:
             InvalidRequest: The caller's key belongs to another call, or differs from the key of the first attempt.
@@ -415,7 +415,7 @@ class Exchange:
         return 0.0 if asked else pause
 
     def pause_as_asked(self, response: HttpResponse) -> float:
-        """Return the seconds in Retry-After, 0 without the header, and pause all calls unless the time is too long."""
+        """Pause all calls for the time in Retry-After, unless it is too long. Return this time in seconds, or 0."""
         asked = retry_after(response.headers, self.context.clock.now()) or 0.0
         if 0 < asked <= LONGEST_WAIT:
             self.context.pace.pause(self.context.clock.monotonic() + asked)

@@ -281,7 +281,7 @@ class Field(Quiet):
             self.input.value = "" if private or value is FULL else text or text_of(self.leaf.member, value)
 
     def words(self, value: object, record: object) -> str:
-        """Return the interpretation of a value. For a value picked by its label, return the value itself."""
+        """Return a value in readable form; for a value that was picked by its label, the value itself."""
         if self.input.value in self.known:
             return text_of(self.leaf.member, value)
         return explained(self.leaf.member, value, record)
