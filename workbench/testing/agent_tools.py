@@ -75,7 +75,7 @@ _INSTRUCTIONS = (
 
 
 def make_server(api: object) -> Server[Any]:
-    """Return the MCP server of a session.
+    """Return an MCP server that offers the operations and controls of a session as tools.
 
     Args:
         api: A session on a sandbox or a service; in production, calls with an effect require it to be armed.

@@ -160,7 +160,7 @@ class Twin:
         return shown, recorded
 
     def answer_facts(self, step: Step, status: int, headers: Texts, body: bytes, *, recorded: bool) -> Facts:
-        """Return the facts of an answer."""
+        """Return the facts of an answer: body, status, rate limit, and whether it repeats an earlier answer."""
         facts = Reader(step.at, self.ids, self.unnamed if recorded else set()).read_answer(status, body)
         limit = headers.get("x-ratelimit-limit", "")
         if limit.isdigit() and len(limit) < 8:  # a number with more digits may identify a person

@@ -35,7 +35,7 @@ class FileLock:
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
     def acquire(self, seconds: float = 0.0) -> bool:
-        """Acquire the lock, or return False if another process holds it for a number of seconds.
+        """Acquire the lock within a number of seconds; return False if another process still holds it.
 
         Raises:
             UnusableFile: The lock file cannot be created.
