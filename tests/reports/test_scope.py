@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 import workbench as wb
+from tests.charts import samples
+from tests.each import each
 from workbench import charts
 from workbench.analysis.tables.periods import steps
 from workbench.base.errors import UsageError
@@ -297,3 +299,33 @@ def test_no_group_is_a_column_of_the_workbench_alone() -> None:
 
     assert wb.history(own).spend("_number")["_number"].tolist() == ["a"]
     assert wb.history(own).transactions()["_number"].eq("a").all()
+
+
+BY_PERIOD: dict[str, Any] = {
+    "spend": lambda history: history.spend(freq="month"),
+    "approvals": lambda history: history.approvals(freq="month"),
+    "roll_forward": lambda history: history.roll_forward("month"),
+    "cohorts": lambda history: history.cohorts(),
+    "liability": lambda history: history.liability(),
+}
+
+
+@each("name", BY_PERIOD)
+def test_a_report_of_a_period_has_the_rows_of_the_period(name: str) -> None:
+    """A filter chooses rows of a report by period; it changes none of their values."""
+    days = (0, 20, 30, 50, 60, 62, 95)
+    log = [row for day in days for row in bought(f"t{day}", 1_000 + day, day, userId=str(uuid.UUID(int=1 + day // 40)))]
+    log += [
+        event("created", f"d{day}", 700 + day, day, status="declined", declinedReason="card locked") for day in days
+    ]
+    report = BY_PERIOD[name]
+    source = samples.rewards() if name == "liability" else log
+    whole = report(wb.history(source))
+    first = "cohort" if name == "cohorts" else "month"
+    months = sorted(whole[first].unique())
+
+    assert len(months) > 1
+    for month in months:
+        part = report(wb.history(source).filter(f"{month:%Y-%m}"))
+        pd.testing.assert_frame_equal(part, whole[whole[first] == month].reset_index(drop=True), check_like=True)
+    assert report(wb.history(source).filter("2024-01")).empty
