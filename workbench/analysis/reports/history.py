@@ -272,9 +272,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         active = table.assign(user_id=table["user_id"].where(asked))
         first = pd.Series(cohort.astype("datetime64[M]").astype("datetime64[s]"), index=table.index)
         month = pd.Series(pd.array(number - cohort, dtype="Int64"), index=table.index)
-        chosen = ~without
-        if self.scope.since is not None:
-            chosen = chosen & self.scope.has(first)
+        chosen = ~without & self.scope.has(first)
         table, active = table[chosen], active[chosen]
         keys = {"cohort": first[chosen], "month": month[chosen]}
         keys |= self._keys(table, (), None, _COHORTS, "history.cohorts")
@@ -370,7 +368,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         keys = self._keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
         rows = Rows(values, keys, self.facts, values.index.to_numpy())
         frame = self._report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
-        if self.scope.since is None or frame.empty:
+        if frame.empty:
             return frame
         shown: pd.DataFrame = frame[self.scope.has(frame[period_name(freq)])].reset_index(drop=True)
         shown.attrs = frame.attrs

@@ -94,8 +94,7 @@ class PointReports(View):
         if usd_per_point is not None:
             values = [EXACT.multiply(Decimal(str(points)), usd_per_point) for points in frame["outstanding"]]
             frame.insert(len(frame.columns) - 1, "value_usd", decimal_series(values))
-        if self.scope.since is not None:
-            frame = frame[self.scope.has(frame["month"])].reset_index(drop=True)
+        frame = frame[self.scope.has(frame["month"])].reset_index(drop=True)
         return mark_report(frame, "points_liability", **marks, on=on, tz=self.scope.tz)
 
 
