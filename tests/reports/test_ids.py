@@ -1,4 +1,4 @@
-"""The numbers of ids equal those of pandas, whatever the texts, and even if different ids have the same hash."""
+"""Repeated ids are those that pandas finds, whatever the texts, and even if different ids have the same hash."""
 
 from unittest.mock import patch
 
@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.analysis.reports import facts
-from workbench.analysis.reports.facts import numbered, repeated
+from workbench.analysis.reports.facts import repeated
 from workbench.analysis.tables.rows import TEXT
 
 TEXTS = st.one_of(
@@ -29,11 +29,10 @@ def hash_of_all(words: list[np.ndarray]) -> np.ndarray:
 @example(texts=["x" * 8, "y" * 8, "x" * 8, "x" * 8], start=1)
 @example(texts=["x" * 7, "y" * 7, "x" * 7], start=0)
 @example(texts=["a" * 8 + "1" + "b" * 8, "a" * 8 + "2" + "b" * 8], start=0)
-def test_ids_have_the_numbers_that_pandas_gives_them(hashes, texts, start):
-    """Ids have equal numbers if, and only if, they are equal; parts of a column and joined columns, too."""
+def test_ids_are_repeated_where_pandas_finds_them_again(hashes, texts, start):
+    """An id is repeated if an earlier row has it; in parts of a column and in joined columns, too."""
     for values in (pd.Series(texts, dtype=TEXT)[start:], pd.concat([pd.Series(texts, dtype=TEXT)] * 2)):
         with patch.object(facts, "hashes_of", hashes):
-            assert numbered(values).tolist() == pd.factorize(values)[0].tolist()
             again = values.duplicated() & values.notna()
             assert repeated(values).tolist() == again.tolist()
 

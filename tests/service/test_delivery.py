@@ -424,7 +424,10 @@ print((time.process_time() - before) / seconds)
     ],
 )
 def test_idle_dispatchers_use_no_processor(tmp_path: Path, seconds: float, most: float) -> None:
-    """With 0, 1, 2 and 50 idle endpoints, in memory and in a file, less than 1 % of a quiet processor is used."""
+    """With 0, 1, 2 and 50 idle endpoints, in memory and in a file, less than 5 % of a processor is used.
+
+    On a quiet machine, as in `make soak`, it is less than 1 %.
+    """
     done = subprocess.run(
         [sys.executable, "-c", IDLE, str(tmp_path), str(seconds)], capture_output=True, text=True, check=True
     )

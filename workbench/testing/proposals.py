@@ -13,7 +13,7 @@ from workbench.testing.twin import Attempt, Step
 Values = Iterator[Any]
 Proposal = Callable[[Step, Attempt, Any], Values]
 _NOT_PROPOSED = frozenset({"card_locked", "card_canceled", "card_not_activated", "text"})
-"""Reasons that a card's status explains, and the fact that stands for any undocumented text."""
+"""Reasons that a card's status explains, and the fact that replaces undocumented text."""
 _CURRENCY = re.compile("[A-Z]{3}|[a-z]{3}")
 PARTS = frozenset(
     {

@@ -59,25 +59,6 @@ def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -
     return pd.Series(pd.Categorical.from_codes(codes, categories=categories, validate=False), index=values.index)
 
 
-def numbered(values: "pd.Series[Any]") -> NDArray[np.int64]:
-    """Return an integer code for each id, -1 for a missing id. Ids of equal length are encoded twice as fast."""
-    words = byte_columns(values)
-    if words:
-        codes, hashes = pd.factorize(hashes_of(words))
-        first = first_places(codes, len(hashes))[codes]
-        later = np.flatnonzero(first != np.arange(len(codes)))
-        if all(np.array_equal(word[later], word[first[later]]) for word in words):  # no two ids have the same hash
-            return codes
-    return pd.factorize(values)[0]
-
-
-def first_places(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the first position of each code from 0 to `count` - 1."""
-    first = np.zeros(count, "int64")
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return first
-
-
 def repeated(values: "pd.Series[Any]") -> NDArray[np.bool_]:
     """Return a mask of the ids that occur in an earlier row."""
     words = byte_columns(values)

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from workbench.analysis.reports.facts import CODED, MONEY, NUMBER, first_places, shown, whole
+from workbench.analysis.reports.facts import CODED, MONEY, NUMBER, shown, whole
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
 from workbench.analysis.tables.rows import EXACT, TEXT, MemoryMark, decimal_series, decimals, is_missing
@@ -116,7 +116,8 @@ class Rows:
             own, different = pd.factorize(values, use_na_sentinel=False)
             codes = codes * max(len(different), 1) + own
         codes, different = pd.factorize(codes)
-        first = first_places(codes, len(different))
+        first = np.zeros(len(different), "int64")
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
         groups = pd.DataFrame({name: pd.Series(values).array.take(first) for name, values in self.keys.items()})
         coded = CODED.union({"reason"}).intersection(groups) if NUMBER in self.source else ()
         return codes, groups.astype(dict.fromkeys(coded, TEXT))

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from workbench.analysis.reports.facts import CODED, NUMBER, TIME, coded, mask, numbered
+from workbench.analysis.reports.facts import CODED, NUMBER, TIME, coded, mask
 from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError, not_allowed, visible
 
@@ -76,7 +76,7 @@ def typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, st
             columns[name] = coded(columns[name], write)
     columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
     table = pd.DataFrame(columns, copy=False).reset_index(drop=True)
-    table[NUMBER] = numbered(table["transaction_id"])
+    table[NUMBER] = pd.factorize(table["transaction_id"])[0]
     return table
 
 
