@@ -279,7 +279,7 @@ def ask_typed(question: str, expected: str) -> None:
         InvalidRequest: The typed text does not match.
     """
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise usage_error("The confirmation must be typed in a terminal. Nothing was sent.")
+        raise usage_error("A typed confirmation needs a terminal. Nothing was sent.")
     print(question, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != expected:
         raise InvalidRequest("the confirmation does not match", of="confirm")

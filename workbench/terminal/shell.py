@@ -91,7 +91,7 @@ def dashboard(
 ) -> None:
     """Write the panel's overview to an HTML file: tasks for people, tiles, charts, and the lists behind them.
 
-    The file needs no server or network. A browser can sort and filter its lists. By default it shows your own
+    The file needs no server or network. A browser can sort, filter and open its rows. By default it shows your own
     sandbox. With --fresh it shows a year of a program with 240 people.
 
     Args:

@@ -97,7 +97,7 @@ def http(
 
     Args:
         deliveries: URL that receives deliveries.
-        books: URL that returns a JSON object that maps transaction ids to cents.
+        books: URL that returns a JSON object that maps transaction ids to whole cents.
         reset: URL that empties the books (POST). Without it, failures are not shrunk.
         kill: Command that kills the process. Without this command there are no crashes.
         start: Command that starts the process and returns.

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import attrs
 
 Numbers = Mapping[str, int]
-"""Numbers by name: of decisions, or of what happened."""
+"""Chosen numbers by decision, or counts by what happened."""
 
 
 @attrs.define
@@ -19,8 +19,8 @@ class Decisions:
     """Decisions of a universe by name.
 
     Args:
-        seed: Seed of the random decisions. With None, every decision outside `fixed` is 0.
-        fixed: Numbers of the decisions that are not random, by name.
+        seed: Seed of the random decisions. With None, no decision is random.
+        fixed: Number of each decision by name, if `seed` is None; 0 for any other decision.
     """
 
     seed: str | None = None
@@ -33,7 +33,7 @@ class Decisions:
             self.scale = (0.4, 1.0, 1.0, 2.5)[hashlib.blake2b(self.seed.encode(), digest_size=1).digest()[0] % 4]
 
     def choose(self, name: str, options: int, probability: float) -> int:
-        """Return 0 or, with some probability, another number below `options`."""
+        """Return the fixed number, or a random one: 0 or, with the scaled probability, one of 1 to `options` - 1."""
         number = self.fixed.get(name, 0) % options
         if self.seed is not None:
             drawn = hashlib.blake2b(name.encode(), key=self.seed.encode()[:64], digest_size=8).digest()
