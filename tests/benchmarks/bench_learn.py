@@ -19,7 +19,7 @@ from workbench.testing.learning import learn
 from workbench.testing.recorded import Reading, read_traffic
 
 _UUID = re.compile(rb"[0-9a-f]{8}(?=-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})")
-_FLOOR = 40_000_000  # size of the file that json.loads reads as the baseline
+_FLOOR = 40_000_000  # maximum bytes of the file that json.loads reads as a baseline
 
 
 def write(path: Path, size: int) -> None:

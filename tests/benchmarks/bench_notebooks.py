@@ -13,7 +13,7 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from tests.notebooks.reading import NOTEBOOKS, cells, execute
 
 FIRST = 60  # maximum seconds from a kernel's start to its first result
-SLOW = 1  # seconds; the benchmark requires most cells to take less
+SLOW = 1  # seconds; the benchmark fails if more than half of the cells take this long
 
 
 def first_result() -> tuple[float, float]:

@@ -43,7 +43,7 @@ MEASURE = """([act, place, done]) => new Promise(resolve => {
   watch.observe(root, {subtree: true, childList: true, characterData: true});
   new Function('one', act)(root.querySelector(place));
 })"""
-NAV = "nav button:nth-child(7)"  # button of the list of transactions
+NAV = "nav button:nth-child(7)"  # navigation button of the transactions list
 TYPE = "one.value = '{}'; one.dispatchEvent(new Event('input'))"
 COUNT = "root.querySelector('.count')?.textContent"
 
@@ -57,7 +57,7 @@ def measured(page: Page) -> dict[str, float]:
 
     found = {"first rows": took("one.click()", NAV, f"{COUNT} === '100,000 rows'")}
     page.wait_for_function("!document.querySelector('.wbp .foot').textContent.includes('Reading')")
-    page.wait_for_timeout(1_500)  # while the page is idle, it builds its indexes for search and order
+    page.wait_for_timeout(1_500)  # time for the idle page to build its search and sort indexes
     head = ".sort-amount_cents"
     sorts = [took("one.click()", head, f"root.querySelector('{head}').textContent.includes('{mark}')") for mark in "▲▼"]
     found["sort"] = max(sorts)

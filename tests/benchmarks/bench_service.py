@@ -175,7 +175,7 @@ def in_process() -> None:
                 spent[name].append((time.perf_counter() - began) / 50 * 1e6)
         for sandbox in sandboxes.values():
             sandbox.close()
-    # the fastest round of each store, since load on the machine only adds time
+    # use the fastest round of each store, because load on the machine only adds time
     memory, file = (min(spent[name]) for name in calls)
     print(f"an authorization in process: {memory:.0f} µs in memory, {file:.0f} µs durable, {file / memory:.2f} times")
 

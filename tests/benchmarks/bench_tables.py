@@ -153,7 +153,7 @@ def odd(size: int) -> Figures:
                 frame = rewards_from_pages(given)
             found[name] = min(found.get(name, 1e9), made["cpu"])
             found[f"{name}, exact pages"] = frame.attrs["routes"]["exact"]
-    found["odd"] = max(found[kind] for kind in odd_ones)  # time for the slowest kind of unusual pages
+    found["odd"] = max(found[kind] for kind in odd_ones)  # CPU seconds of the slowest kind
     return found
 
 
@@ -202,7 +202,7 @@ def flight(size: int) -> Figures:
     from workbench.service.interface.transactions import ListRewardsActivity
 
     async def ours(url: str, many: int) -> float:
-        made, gate = RawReader(client(url)), Gate(many)  # the same objects that a read creates
+        made, gate = RawReader(client(url)), Gate(many)  # as `rewards.fetch` reads
         asked = [build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": 0}) for n in range(64)]
 
         async def fetch(n: int) -> bytes:
@@ -233,7 +233,7 @@ def flight(size: int) -> Figures:
 
     few, many = [], []
     with served(0.0) as url:
-        for n in range(16):  # the two alternate, so that other load affects both
+        for n in range(16):  # alternate 8 and 64 in flight, so that other load slows both alike
             for into, flying in ((few, 8), (many, 64))[:: 1 if n % 2 else -1]:
                 into.append(run(ours(url, flying)))
         other = [run(stock(url, 64)) for _ in range(3)]
@@ -407,7 +407,7 @@ def logs(size: int) -> Figures:
         for name in LOG_JOBS:
             code = "import json, sys; from tests.benchmarks.bench_tables import *; print(json.dumps(log_job(*sys.argv[1:])))"
             done = subprocess.run([sys.executable, "-c", code, name, path], check=True, capture_output=True, text=True)
-            found[name] = json.loads(done.stdout.splitlines()[-1])  # the last line follows DuckDB's progress bar
+            found[name] = json.loads(done.stdout.splitlines()[-1])  # earlier lines are DuckDB's progress bar
     return found
 
 

@@ -55,7 +55,7 @@ def _holds(x: Any, depth: int = 6) -> bool:
     elif attrs.has(type(x)):
         x = [getattr(x, field.name, None) for field in attrs.fields(type(x))]
     elif type(x).__module__.startswith("workbench") and depth > 4 and hasattr(x, "__dict__"):
-        x, depth = vars(x).values(), 4  # for an object of the workbench, only its own attributes
+        x, depth = vars(x).values(), 4  # not nested workbench objects
     elif not isinstance(x, list | tuple):
         return not callable(x) and str(x) == _TEXT if type(x).__module__ in {"builtins", "decimal"} else False
     return any(_holds(one, depth - 1) for one in list(x)[:100])
@@ -77,7 +77,7 @@ def modules(walk: Callable[[], object]) -> tuple[list[str], list[str]]:
     """Return the modules that see the value on a walk, in that order, and those of them that hand it on."""
     seen: dict[str, None] = {}
     returns: list[tuple[FrameType, FrameType | None]] = []  # frames that returned the value, each with its caller
-    carriers: set[FrameType | None] = {None}  # None stands for the function under test
+    carriers: set[FrameType | None] = {None}  # None: the code of the walk, outside the workbench
 
     def see(frame: FrameType, event: str, returned: Any) -> None:
         found = _callers(frame)
@@ -101,7 +101,7 @@ def modules(walk: Callable[[], object]) -> tuple[list[str], list[str]]:
         sys.setprofile(None)
         threading.setprofile(None)
     if len(carriers) > 1:
-        carriers.remove(None)  # the value reached the sandbox in a deeper frame
+        carriers.remove(None)  # the value entered the sandbox, so the walk did not end in its own code
     for frame, caller in reversed(returns):
         if caller in carriers:
             carriers.add(frame)

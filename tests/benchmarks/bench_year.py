@@ -19,7 +19,7 @@ from workbench.sandbox.internals import internals
 
 PEOPLE = 500
 DAYS = 365
-PURCHASES = 0.25  # purchases per person and day
+PURCHASES = 0.25  # chance that a person makes a purchase on a day
 MERCHANTS = (("Corner Grocery", "5411"), ("Blue Door Cafe", "5812"), ("City Transit", "4111"), ("Northern Air", "4511"))
 
 
