@@ -206,7 +206,7 @@ class Attempt:
 
 
 def run(client: Client, sandbox: object, names: Record, step: Record) -> Facts:
-    """Run one step of a task's world. Return the id of the result by the step's `as`, or nothing if `as` is missing.
+    """Run one step of a task's world. Return the id of the result by the name in `as`; empty without `as`.
 
     A step has `do` (an operation or a control), the arguments, and optionally `as`, a name for the id of the result.
 

@@ -167,7 +167,7 @@ class Evidence:
 
 
 def operator(sandbox: Any, ca_file: str | None = None) -> Client:
-    """Return a client, unaffected by injected faults, for calls in a task's world that are not the learner's."""
+    """Return a client for calls that are not the learner's. Injected faults do not affect these calls."""
     transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)

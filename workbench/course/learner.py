@@ -243,7 +243,7 @@ def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes. In a class, the server stores the progress."""
     own = {name.removeprefix("result:"): content for name, content in stored.read_stored().items()}
     status = membership.status() or {"learner": _account(), "results": own}
-    # a class stores no quiz results, so the own ones count; of exercises, only results in the class count
+    # quiz results are from this user's file, because a class stores none; exercise results are from the class
     return CourseProgress(str(status["learner"]), {**own, **dict.fromkeys(EXERCISES), **status["results"]})
 
 

@@ -169,7 +169,7 @@ def rewards(
     path: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Read all rewards activity of users, and sum it exactly.
+    """Read all rewards activity of users, and sum the points exactly.
 
     The service returns no totals. If the result may be incomplete, the exit code is 5, and the reason is on stderr.
 

@@ -131,7 +131,7 @@ def transaction(
     terms: Terms = Terms(),
     how: Output = Output(),
 ) -> Any:
-    """Build the transaction that a wallet sends. Its signatures are masked, unless --reveal prints it as JSON.
+    """Build the transaction that a wallet sends. Its signatures are masked; --reveal prints the complete JSON.
 
     Args:
         message: File with the output of `withdrawals typed-data`, one for each admin.

@@ -1,4 +1,4 @@
-"""Adopt the records of a recorded call into a twin, and list the states in which the records may have been.
+"""Adopt the records of a recorded call into a twin, and list other states that the call may have found.
 
 A record is adopted when it first occurs. It gets the members in the answer or event, and fictitious values for all
 other members.
@@ -59,7 +59,7 @@ class Adoption:
         return self.twin.store
 
     def states(self, x: Exchange, at: float, tenant: str) -> States:
-        """Adopt the records of a call, and return other states in which the service may have been."""
+        """Adopt the records of a call, and return other states in which the call may have found the service."""
         self.x, self.at, self.tenant, self.shown = x, int(at * 1000), tenant, snaked(x.answered) if x.ok else {}
         if x.name not in _BY_OPERATION or x.status in (401, 404):
             return []

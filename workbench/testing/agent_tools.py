@@ -193,7 +193,7 @@ class _Tools:
     async def _confirm(
         self, context: Any, operation: Operation[..., Any], request: object, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
-        """Ask the person at the client to confirm an effect in production. Return the question until it is answered.
+        """Let the person at the client confirm an effect in production. Return the question if the client must ask it.
 
         Raises:
             WorkbenchError: The call would be refused anyway, is too large to show or was not confirmed, or the client

@@ -249,7 +249,7 @@ class _Again:
             if not why:
                 now = self._sent(x)
                 new = UUID.findall(str(now.received, "utf-8", "replace"))
-                # ids that the answer to a repeated read must contain at least one of
+                # ids of which the answer to a repeated read must contain at least one
                 known = {self._new[key] for key in old if key in self._new} if not x.operation.effect else ()
                 if (now.status == 404 != x.status) or (known and known.isdisjoint(new)):
                     why = "the records no longer exist"

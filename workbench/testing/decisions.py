@@ -1,4 +1,4 @@
-"""Decisions of a universe, and the names of the decisions in the universe's story.
+"""Decisions of a universe, the lines of its story, and broken invariants.
 
 Every decision has a name, such as "call simulate_refund 1", and a number. The number 0 means that nothing goes wrong.
 The nonzero decisions suffice to rerun the universe and to make it smaller.
@@ -33,7 +33,7 @@ class Decisions:
             self.scale = (0.4, 1.0, 1.0, 2.5)[hashlib.blake2b(self.seed.encode(), digest_size=1).digest()[0] % 4]
 
     def choose(self, name: str, options: int, probability: float) -> int:
-        """Return the fixed number, or a random one: 0 or, with the scaled probability, one of 1 to `options` - 1."""
+        """Return a decision's number, below `options`. A random number differs from 0 with the scaled probability."""
         number = self.fixed.get(name, 0) % options
         if self.seed is not None:
             drawn = hashlib.blake2b(name.encode(), key=self.seed.encode()[:64], digest_size=8).digest()

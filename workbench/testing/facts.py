@@ -100,7 +100,7 @@ class Reader:
         self._at, self._ids, self._unnamed = at, ids, unnamed
 
     def read(self, path: str, value: object) -> Facts:
-        """Return the facts of a JSON value, with the path as prefix of their paths."""
+        """Return the facts of a JSON value. Their paths begin with `path`."""
         if isinstance(value, Mapping):
             facts: Facts = {path: "object"}
             for name, item in value.items():

@@ -195,7 +195,7 @@ class Replay:
                     self._note(name, True, step)
 
     def _confirm(self, twin: Twin, step: Step, agreeing: list[Attempt]) -> None:
-        """Count each setting that has another value with which the step would differ in every agreeing state."""
+        """Count each setting of which another value would make the step differ in every agreeing state."""
         for name in sorted(set.intersection(*(set(attempt.touched) for attempt in agreeing))):
             kind, current = (name, step.name, step.status), twin.settings[name]
             self._tried[kind] += 1

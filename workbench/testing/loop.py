@@ -94,7 +94,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def dispose(self) -> None:
-        """Drop all pending work. The `finally` blocks of the application's coroutines must have no effect by then."""
+        """Drop all pending work. Closing a coroutine runs its `finally` blocks, which must have no effect by then."""
         self.set_exception_handler(lambda *_: None)
         self._running = False  # a process may end within one of its callbacks
         for task in asyncio.all_tasks(self):

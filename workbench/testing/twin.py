@@ -42,7 +42,7 @@ class _Seeds(Seeds):
 
 
 class Settings(dict[str, Any]):
-    """Settings that record which of them are read."""
+    """Settings that record the names of the settings that are read."""
 
     def __init__(self, values: Members) -> None:
         super().__init__(values)

@@ -101,7 +101,7 @@ class Universe(Deliveries):
         self.after(at, _Purchase(self, name).authorize)
 
     def happen(self, event: Event) -> None:
-        """Emit an event, as two captures if these are planned."""
+        """Emit an event, or in its place two captures if the purchase is captured twice."""
         key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
         if event["resource"] == "transaction":
             self.latest[key] = event

@@ -137,7 +137,8 @@ class Results:
         """
         name = str(name).strip()
         _check_names([*(learner.name for learner in self.learners()), name])
-        return {learner.name: learner for learner in self.enroll([name])}[name]  # by name, because others may be added
+        # by name, because another process may add learners at the same time
+        return {learner.name: learner for learner in self.enroll([name])}[name]
 
     def learners(self) -> list[Learner]:
         """Return the learners in the order of the roster."""

@@ -80,7 +80,7 @@ class LearnerSandboxes:
         self.busy = threading.RLock()
         self.relay = DeliveryRelay()
         self.entries: deque[float] = deque(maxlen=MAX_ENTRIES_A_MINUTE)
-        self._apps: dict[tuple[str, Environment], App] = {}  # in the order in which they were opened
+        self._apps: dict[tuple[str, Environment], App] = {}  # the app that was opened first comes first
         self._in_use: Counter[tuple[str, Environment]] = Counter()
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)

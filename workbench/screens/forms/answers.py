@@ -22,7 +22,7 @@ _MAX_EVENTS = 20
 
 
 class Reveal:
-    """Private values of a record, shown for a minute. The journal records this, and notebooks do not store the values."""
+    """Private values of a record, shown for a minute. The journal records this, and notebooks store no values."""
 
     def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))

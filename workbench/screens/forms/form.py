@@ -280,7 +280,7 @@ class Form(Displayed):
         return form.view.widget
 
     def _followed(self, what: str) -> None:
-        """Offer the record's next actions after a form that was opened from the answer made its call."""
+        """After the call of a form that was opened from the answer, offer the record's next actions."""
         if self.view.card is not None and self.state == "done":
             self.view.card.offer_steps(what)
         self.when_done(what)

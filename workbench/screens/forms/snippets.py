@@ -158,7 +158,7 @@ class SnippetPanel:
 
     @cached_property
     def _tab(self) -> Any:
-        """Return the snippets with the buttons above them. They are created when the panel first opens."""
+        """Return the snippets with the buttons above them. The widgets are created when the panel first opens."""
         tab = ipywidgets.Tab([ipywidgets.HTML() for _ in SNIPPETS], titles=tuple(SNIPPETS), selected_index=0)
         tab.observe(lambda _: self._guard(self.refresh), "selected_index")
         put = button(
