@@ -32,7 +32,7 @@ def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
     Args:
         files: HAR files, logs of JSON lines, access logs, output of curl -v, CSV files, inboxes, journals, folders.
         to: Folder of the corpus.
-        name: Name of a member in a log, such as status=http.status_code.
+        name: Name that a log uses for a member, such as status=http.status_code.
     """
     from workbench.testing.corpus import Corpus
 
@@ -71,7 +71,7 @@ def learn(
     Args:
         files: Corpora, or files that `corpus add` accepts.
         out: Write a behavior file, for --behavior.
-        name: Name of a member in a log, such as status=http.status_code.
+        name: Name that a log uses for a member, such as status=http.status_code.
     """
     from workbench.testing.learning import learn
 
