@@ -189,7 +189,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_call",
             "withdrawals",
             "on EVM chains the controllerAddress accepts withdrawAsset with ten arguments for contractVersion 2; "
-            "version 1 takes the first seven, and its owner sends the call",
+            "version 1 takes the first seven, and the contract's owner sends the call",
             "outside the document",
             WIDELY,
         ),
@@ -206,7 +206,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawals",
             "on Solana the service signs an EIP-712 message with the domain name Coordinator over packed values, with "
             "the nonce, and with chain id 900 on every network",
-            "not in the document; public integration examples of the contracts",
+            "not in the document; seen in public integration examples of the contracts",
             ONCE,
         ),
         Behavior(
@@ -222,8 +222,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "on Solana and Stellar an admin sends the transaction, without a separate admin signature; it carries the "
             "parameters, on Solana after the instruction that verifies the service's signature",
             "not in the document; in public examples the program's instruction on Solana is "
-            "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "
-            "collateral, asset, amount, recipient, expires_at, salt, signature, admin_public_key)",
+            "withdrawSingleSignerCollateralAsset(request), and the contract's function on Stellar is "
+            "withdraw_assets(caller, collateral, asset, amount, recipient, expires_at, salt, signature, "
+            "admin_public_key)",
             ONCE,
         ),
         Behavior(
@@ -342,7 +343,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_bounds",
             "simulate_refund",
-            "refunds may repeat until they reach the settled amount; more returns 400; 0 has no effect",
+            "refunds may repeat until they reach the settled amount; a larger refund returns 400; 0 has no effect",
             "the document does not show this",
             documented="400",
             others=(STATUS,),
@@ -368,8 +369,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "card_not_active",
             "simulate_authorization",
-            "an authorization of an inactive card returns 400 with the card's id, even if it requests a decline, "
-            "or is declined",
+            "an authorization of an inactive card returns 400 with the card's id, even if it requests a decline; "
+            "or it is declined",
             "the document shows no simulation errors",
             WIDELY,
             documented="400",
@@ -566,7 +567,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_cancel_twice",
             "update_dispute",
-            "a second cancel, or evidence for a canceled dispute, returns 400",
+            "a second cancellation, or evidence for a canceled dispute, returns 400",
             "the document shows no dispute transitions",
             documented="400",
             others=(STATUS,),
@@ -574,7 +575,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_both",
             "update_dispute",
-            "cancel and evidence in one call both take effect",
+            "a cancellation and evidence in one call both take effect",
             "the document does not show this",
             documented="accepted",
             others=(STATUS,),
@@ -590,7 +591,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "evidence_appended",
             "update_dispute",
-            "evidence is appended on a new line, or replaces the earlier one",
+            "evidence is appended on a new line, or replaces the earlier evidence",
             "the document says that text evidence is added, but not how",
             documented="appended",
             others=("replaced",),
@@ -598,7 +599,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "disputes_closed",
             "update_dispute",
-            "evidence or a cancel for an accepted or rejected dispute returns 400",
+            "evidence or a cancellation for an accepted or rejected dispute returns 400",
             "the document shows no dispute transitions",
             documented="400",
             others=(STATUS,),
@@ -758,7 +759,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "email_format",
             "requests",
             "an email address has one @ between two parts without blanks, else 400",
-            "the document states no format for it",
+            "the document states no format of email addresses",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -766,7 +767,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "ip_format",
             "requests",
             "an IP address is an IPv4 address, or an IPv6 address without a zone, else 400",
-            "the document states no format for it",
+            "the document states no format of IP addresses",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -865,8 +866,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "success_codes",
             "requests",
-            "any 2xx, with or without a body, is a success; the sandbox answers with the documented status, or with a "
-            "status listed here",
+            "any 2xx, with or without a body, is a success; the sandbox answers with the documented status, or a "
+            "status from this setting",
             "the document does not show all success codes",
             documented={},
             others=({"create_payment_account": 201}, ANY),
@@ -913,8 +914,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "lengths_elsewhere",
             "requests",
-            "a text without a limit in the document may have any length, or be empty",
-            "the document shows no maximum lengths of other fields",
+            "a text field for which the document states no limit may have any length, or be empty",
+            "the document states maximum lengths for some fields only",
         ),
         Behavior(
             "whole_numbers",
@@ -988,7 +989,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "refund_event_created",
             "events",
             "a refund also sends transaction.created before transaction.completed; without transaction.created, a "
-            "ledger that adds only created amounts, their updates and the additions of completions misses refunds",
+            "ledger that opens each transaction with that event misses refunds",
             "the document shows no transaction events",
             LIVE,
             documented=True,
@@ -1017,7 +1018,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "event_merchant",
             "events",
             "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and "
-            "localAmount as amount",
+            "a localAmount equal to amount",
             "the document shows no transaction events",
         ),
         Behavior(
@@ -1195,7 +1196,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_values",
             "versioning",
-            'enumerations have the document\'s values; members listed here, such as ["status"], have the value '
+            'enumerations have the document\'s values; members in this setting, such as ["status"], have the value '
             "addedLater instead",
             "a later release may add values",
             documented=(),
@@ -1204,7 +1205,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "null_values",
             "versioning",
-            "members of answers and events have a value or are omitted; members listed here, such as "
+            "members of answers and events have a value or are omitted; members in this setting, such as "
             '["declinedReason"], are null instead',
             "a later release may write null",
             documented=(),
@@ -1253,9 +1254,9 @@ def assumptions() -> tuple[Assumption, ...]:
 
 _CHANGES = {
     "name": 'wire_names."{key}" in a profile',
-    "need": "check=False of connect() sends a request without it",
+    "need": "connect(check=False) sends a request without this member",
     "meaning": "not settable; the value is not converted",
-    "event": "not settable; members of other names are kept in extra",
+    "event": "not settable; members with other names are in extra",
 }
 """Where to change an assumption about a member, by aspect of the member."""
 
@@ -1286,7 +1287,7 @@ def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
             yield key, cls.__name__, value, reason, _CHANGES[reason.of].format(key=key) if reason else ""
         for rule in cross_rules(cls):
             named = f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
-            change = "check=False of connect() sends it all the same"
+            change = "connect(check=False) sends the request anyway"
             yield f"{snake(cls.__name__)}.{named}", cls.__name__, rule.doc, rule.assumed, change
     for row in BEHAVIORS.values():
         change = f"sandbox.{row.id} in a profile" if row.settable else "not settable"

@@ -103,14 +103,14 @@ class SignWithdrawal:
         "Amount to withdraw, as digits",
         DIGITS,
         unit="native token units if is_amount_native, else cents",
-        assumed=Reason(f"{_NAMES}, nor that the amount is sent as text", WIDELY),
+        assumed=Reason(f"{_NAMES}; nor is it shown that the amount is sent as text", WIDELY),
     )
     admin_address: str = about("Address of the admin of the contract who withdraws", CHAIN_ADDRESS, assumed=NAME)
     recipient_address: str = about("Address of the recipient", CHAIN_ADDRESS, assumed=NAME)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         otherwise=False,
-        assumed=Reason(f"{NAME}; the service reads cents if it is omitted, so it is required here", WIDELY),
+        assumed=Reason(f"{NAME}; the service reads cents if omitted, so the workbench requires it", WIDELY),
     )
     collateral_contract_id: str | None = about(
         "Id of the collateral contract, if several match",
@@ -157,12 +157,12 @@ class WithdrawalSignature(Answer):
         "Delay before the request is repeated, while pending",
         unit="seconds",
         default=None,
-        assumed=Reason("values of status other than ready are not shown; pending carries it", WIDELY),
+        assumed=Reason("values of status other than ready are not shown; pending answers have this member", WIDELY),
     )
     sender: str | None = about("Address that sends the transaction", default=None, assumed=NOT_THERE)
     chain_id: str | None = about("Chain id as hex text", default=None, assumed=NOT_THERE)
     parameters: tuple[Any, ...] = about(
-        "Positional arguments of the on-chain call; its amount is in native units",
+        "Positional arguments of the on-chain call; the amount is in native units",
         default=(),
         privacy=SECRET,
         assumed=NOT_THERE,

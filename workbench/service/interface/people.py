@@ -183,9 +183,9 @@ class UpdateUbo:
 
 TOKEN, CHAIN_ID = Rule(min_length=1), Rule(minimum=1, format="decimal")
 FURTHER = Reason("the names of the further members are not shown", WIDELY)
-AS_TEXT = Reason(f"{FURTHER}, nor that it is sent as text; a number is accepted too", WIDELY)
+AS_TEXT = Reason(f"{FURTHER}; nor is it shown that the id is sent as text; a number is accepted too", WIDELY)
 SHARE = Reason("the request shape of the share-token variants is not shown", WIDELY)
-PROFILE = Reason("the required members are not shown; public clients send this one in every variant", WIDELY, "need")
+PROFILE = Reason("the required members are not shown; public clients send this member in every variant", WIDELY, "need")
 PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "country_of_issue", "email", "address")
 
 
@@ -253,7 +253,7 @@ class CreateUserApplication:
 REQUIRED = Reason("required or optional markers of payment-account fields are not shown", of="need")
 VARIANT = Reason("the fields of the business beneficiary variant are not shown", ONCE)
 PERSON = ("beneficiary_first_name", "beneficiary_last_name")
-IN_ANSWERS = Reason("the document shows it in answers only; accepted in requests too", ONCE, "meaning")
+IN_ANSWERS = Reason("shown only in answers; accepted in requests too", ONCE, "meaning")
 
 
 @record

@@ -29,7 +29,7 @@ __all__ = [
 ]
 """Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
-REQUIRED = Reason("which body fields are required is not shown", WIDELY, "need")
+REQUIRED = Reason("the required body fields are not shown", WIDELY, "need")
 NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)
 
 
@@ -52,7 +52,10 @@ class SimulateReversal:
     """Reverse an open authorization, in full or down to a remaining amount. Source: Endpoints 4."""
 
     transaction_id: str = about("Transaction to reverse", ID)
-    new_amount: int | Full = about("Remaining authorized amount; FULL (omitted when sent) reverses all of it", CENTS)
+    new_amount: int | Full = about(
+        "Authorized amount that remains after the reversal; FULL (field omitted) reverses the entire authorization",
+        CENTS,
+    )
 
 
 @record
@@ -61,7 +64,8 @@ class SimulateRefund:
 
     transaction_id: str = about("Transaction to refund", ID)
     amount: int | Full = about(
-        "Amount in the merchant's currency; FULL (omitted when sent) refunds the full settlement amount", CENTS
+        "Amount in the merchant's currency; FULL (field omitted) refunds the full settlement amount",
+        CENTS,
     )
 
 
@@ -147,7 +151,7 @@ class RewardsItem(Answer):
     id: str | None = about("Id of the item", default=None)
     points: Decimal | None = about("Amount of points", format="decimal", unit="points", default=None)
     reason: str | None = about(
-        "For earned items currently CARD_SPEND in all rows, also for non-card adjustments", default=None
+        "For earned items, currently CARD_SPEND in all rows, also for non-card adjustments", default=None
     )
     status: str | None = about("Item status", default=None)
     merchant_name: str | None = about("Merchant name", default=None)
