@@ -75,7 +75,7 @@ def joined() -> bool:
 def refusal(*, effect: bool, production: bool) -> str:
     """Return why a call from a class may not be sent to a real service; empty if it may."""
     is_refused = (effect or production) and joined()
-    return "this is a class; if you joined it by a link, `workbench course leave` leaves it" if is_refused else ""
+    return "this is a class (if you joined by a link, `workbench course leave` leaves it)" if is_refused else ""
 
 
 def begin(place: str) -> None:

@@ -45,7 +45,9 @@ def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
 
 @command
 def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None = None) -> Any:
-    """Replay a corpus on a sandbox, and list the differences. Exit code 5 unless all differences are accepted.
+    """Replay a corpus on a sandbox, and list the differences.
+
+    The exit code is 5 if a difference is not accepted, or if an accepted difference no longer occurs.
 
     Args:
         folder: The corpus.

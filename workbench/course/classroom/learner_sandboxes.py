@@ -100,7 +100,7 @@ class LearnerSandboxes:
         return ["", *(f"{name}.{number}" for name, (number, _) in self.begun.items())]
 
     def use(self, place: str, count: bool) -> None:
-        """Record a request of the learner. If `count` is set, the time since the last request is work, unless long."""
+        """Record a request of the learner. With `count`, the time since the last request is work, unless it is long."""
         pause = time.time() - self.used
         self.active += pause if count and pause < _PAUSE else 0
         self.used, self.current = time.time(), place
