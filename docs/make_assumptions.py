@@ -38,9 +38,9 @@ def setting(row: Behavior) -> str:
     presets = value(row.documented)
     if row.documented != row.observed:
         presets += f" (observed: {value(row.observed)})"
-    named = {ANY: "any other value", STATUS: "an error status"}
+    named = {ANY: "any other value", STATUS: "another 4xx status"}
     others = [named.get(str(other)) or value(other) for other in row.others if not isinstance(other, bool)]
-    return f" Default {presets}{'; also ' if others else ''}{' or '.join(others)}."
+    return f" Default {presets}{'; or ' if others else ''}{' or '.join(others)}."
 
 
 def listed(rows: list[Behavior]) -> Iterator[str]:

@@ -154,7 +154,7 @@ class WithdrawalSignature(Answer):
     signature: Signature | None = about("The signature, when ready", default=None)
     expires_at: datetime | None = about("When the signature expires", MOMENT, default=None)
     retry_after: int | None = about(
-        "Delay before the request is repeated, while pending",
+        "Delay before a pending request is repeated",
         unit="seconds",
         default=None,
         assumed=Reason("values of status other than ready are not shown; pending answers have this member", WIDELY),

@@ -239,7 +239,7 @@ class CreateUserApplication:
         assumed=FURTHER,
     )
     has_existing_documents: bool | None = about(
-        "Use existing documents for additional verification", default=None, assumed=FURTHER
+        "Whether existing documents are used for additional verification", default=None, assumed=FURTHER
     )
     sumsub_share_token: str | None = about(
         "Share token of the first identity-verification provider", TOKEN, default=None, privacy=SECRET, assumed=SHARE
