@@ -179,7 +179,7 @@ def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: P
     applied = run(api.simulate_refund, path, progress=False)
 
     assert applied.ok
-    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 × cents, sum 250, from 250 to 250, and 1 × FULL"
+    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 in cents, sum 250, from 250 to 250, and 1 × FULL"
 
 
 def timeout_at(*numbers: int) -> Callable[[int], None]:

@@ -67,7 +67,7 @@ Requests = Generator[PageRequest, Keys, None]
 class PageCursor:
     """Progress of one user's read, which `requests` updates."""
 
-    # by page, the indices of the rows to keep; None keeps all rows
+    # indices of the rows to keep, by page; None keeps all rows of the page
     kept: list[tuple[int, ...] | None] = attrs.field(factory=list)
     end: End = "failed"
     rows: int = 0  # number of kept rows
@@ -79,7 +79,7 @@ class PageCursor:
     hidden: bool = False  # whether the service seems to hide rows: a short page was followed by more rows
     limit_ignored: int | None = None  # rows per page, if the service ignores a larger limit
     by_type: bool = False  # whether each type was also read separately, to read beyond the maximum offset
-    back_to: str | None = None  # time of the last row, if older pages were not needed
+    back_to: str | None = None  # time of the last row read, if older pages were not needed
     other_type: int = 0  # number of rows of a type that was not requested
     reason: str = ""  # reason why the read failed
 
@@ -208,7 +208,7 @@ def row_keys(table: Table) -> list[Key]:
     if columns["id"].null_count:
         rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
         texts = [repr(row) if row_id is None else None for row_id, row in zip(ids, rows, strict=True)]
-    # plain tuples equal Keys and are made ten times as fast
+    # plain tuples compare equal to Keys and are created ten times as fast
     return list(zip(types, ids, texts, strict=True))  # type: ignore[arg-type]
 
 
