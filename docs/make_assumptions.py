@@ -38,7 +38,7 @@ def setting(row: Behavior) -> str:
     differs = row.documented != row.observed
     others = [value(other) for other in row.others if other not in (ANY, STATUS) and not isinstance(other, bool)]
     if ANY in row.others:
-        others = [", such as ".join(["another value", *others])]
+        others = [", such as ".join(["another", *others])]
     if STATUS in row.others:
         others.append("another 4xx status" if "4" in f"{row.documented}{row.observed}" else "a 4xx status")
     if not others:

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events
 
 This page lists the events that the service sends, with their members, values and order. `workbench docs user.updated` prints the description
-of an event, and `wb.events.sample("user.updated")` creates an example. [Webhooks](interface.md#events) describes delivery and signatures.
+of an event, and `wb.events.sample("user.updated")` creates an example. [Receive webhooks](service.md#receive-webhooks) shows how to receive events.
 
 The interface document does not contain the items marked **assumed**.
 

@@ -221,10 +221,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawals",
             "on Solana and Stellar an admin sends the transaction, without a separate admin signature; it carries the "
             "parameters, on Solana after the instruction that verifies the service's signature",
-            "not in the document; in public examples the program's instruction on Solana is "
-            "withdrawSingleSignerCollateralAsset(request), and the contract's function on Stellar is "
-            "withdraw_assets(caller, collateral, asset, amount, recipient, expires_at, salt, signature, "
-            "admin_public_key)",
+            "not in the document; public examples call withdrawSingleSignerCollateralAsset on Solana and "
+            "withdraw_assets on Stellar",
             ONCE,
         ),
         Behavior(
@@ -654,7 +652,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "rewards_adjustments",
             "list_rewards_activity",
             "an adjustment has the reason CARD_SPEND, no merchant, and possibly negative points",
-            "the document says that adjustments have the reason CARD_SPEND, and nothing about their other members",
+            "the document states only the reason of adjustments",
         ),
         Behavior(
             "rewards_words",
