@@ -31,7 +31,7 @@ expect.set_options(timeout=SLOW / 2)  # generous, since other processes may use 
 _OF_LAB = "Failed to execute 'removeChild' on 'Node'"
 
 
-@attrs.define(slots=False)  # Playwright sets an attribute on the object whose method is a handler
+@attrs.define(slots=False)  # Playwright sets attributes on an object whose methods handle events
 class Watch:
     """What a page did that it should not have: requests that left this machine, dialogs, errors."""
 
@@ -52,7 +52,7 @@ class Watch:
 
     def error(self, error: object) -> None:
         """Note an error of a script, except one of JupyterLab: it may remove an output that is already gone."""
-        # the panel's script comes from a blob
+        # the panel's script is loaded from a blob: URL, so an error with that URL is never JupyterLab's
         if _OF_LAB not in str(error) or "blob:" in getattr(error, "stack", "blob:"):
             self.errors.append(str(error))
 

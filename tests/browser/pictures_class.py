@@ -113,7 +113,7 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 1500, "height": 700})
         page.set_default_timeout(60_000)
         board(page, Path(folder))
-        page = browser.new_page()  # opened in a new page, since the policy of the board's page forbids other styles
+        page = browser.new_page()  # a new page, because the board's Content-Security-Policy blocks STYLE
         for name in ("fraud-burst", "duplicate-bookings", "rate-limits"):
             drill(page, name)
         paper(page, Path(folder))

@@ -140,7 +140,7 @@ def _spans(_: Life, __: Path) -> list[str]:
     return [one.to_json() for one in collected.get_finished_spans()]
 
 
-# a class, and learning
+# classes, and learning from traffic
 
 
 def _class(_: Life, folder: Path) -> Iterator[str]:

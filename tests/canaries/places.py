@@ -35,7 +35,7 @@ class Place:
     """Somewhere that a value might come to lie."""
 
     read: Callable[[Life, Path], Texts]
-    says: str  # text that must occur, which shows that the search covers real output
+    says: str  # text that must occur in the output, which shows that the output is not empty
     belongs: frozenset[str] = frozenset()  # planted values that must occur in this output; no others may
     slow: bool = False
 
@@ -80,7 +80,7 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
 def _file(*names: str) -> Callable[[Life, Path], Texts]:
     def read(life: Life, _: Path) -> Iterator[bytes]:
         for name in names:
-            (life.folder / name).stat()  # this raises an error if the file is missing
+            (life.folder / name).stat()  # raises an error if the file is missing
             for beside in life.folder.glob(f"{name}*"):
                 yield beside.read_bytes()
 

@@ -56,7 +56,7 @@ class Expected:
     idle: bool = False
     places: set[str] = attrs.field(factory=set)
     stuck: set[str] = attrs.field(factory=set)
-    results: dict[str, list[Any]] = attrs.field(factory=dict)  # number of done tasks, tries and hints, by task
+    results: dict[str, list[Any]] = attrs.field(factory=dict)  # by task: [whether done, tries, hints]
 
     def result(self, task: str) -> list[Any]:
         return self.results.setdefault(task, [False, 0, 0])
@@ -88,7 +88,7 @@ class Day:
         self.compared = Counter[str]()
         self.differences: list[str] = []
         self.said: list[str] = []
-        self.unanswered: list[str] = []  # requests of the board's page that failed
+        self.unanswered: list[str] = []  # failed requests of the board's page
         self.sessions: dict[tuple[str, str], Any] = {}
         self.start("--learners", str(roster))
 
@@ -116,7 +116,7 @@ class Day:
         self.process.wait()
 
     def pass_time(self, seconds: float) -> None:
-        later = self.offset.with_name("later")  # the server never reads a part of the file
+        later = self.offset.with_name("later")  # replaced atomically, so that the server never reads half of it
         later.write_text(str(float(self.offset.read_text()) + seconds))
         later.replace(self.offset)
 
@@ -184,7 +184,7 @@ class Day:
 
     def compare(self, step: str) -> None:
         """Compare each cell of the board with what is so, and its page with its data."""
-        for name, known in self.known.items():  # active learners report once a minute, even if this machine is slow
+        for name, known in self.known.items():  # a learner without a request for 60 s counts as idle
             if known.joined and not known.idle:
                 httpx.get(f"{self.url}/{self.codes[name]}/_class", timeout=60)
         board = httpx.get(f"{self.url}/board/data", headers={"trainer-key": self.key}, timeout=60).json()
@@ -207,7 +207,7 @@ class Day:
 
     def _compare_page(self, step: str) -> None:
         self.page.wait_for_function("() => document.querySelector('#grid tbody tr')")
-        for _ in range(2):  # the server may have sent the first response before the step ended
+        for _ in range(2):  # the first response may be from before the step
             with self.page.expect_response(lambda answer: "board/data" in answer.url and answer.status == 200):
                 pass
         self.page.wait_for_timeout(300)

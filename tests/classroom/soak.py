@@ -25,7 +25,7 @@ from workbench.course.task_files import EXERCISES
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 RESET_AFTER = 300  # calls between resets, about ten minutes of a learner's work
-WARM = 600  # seconds within which every part of the server runs at least once
+WARM = 600  # seconds to leave out of the figures; each part of the server has run once by then
 
 
 class Learner:
@@ -86,7 +86,7 @@ class Learner:
             self.control("deposit", amount="0.45")
         if self.chance.random() < 1 / RESET_AFTER:
             self.control("reset")
-            self.http.close()  # restart the learner's kernel
+            self.http.close()  # as when the learner restarts the kernel
             self._join()
 
     def work(self, until: float, pause: float) -> None:

@@ -88,7 +88,7 @@ def test_cases_are_the_table() -> None:
     assert {name for name, row in OPERATIONS.items() if not row.effect} == set(READS)
 
 
-# what the client sends
+# requests
 
 
 def test_full_amount_is_left_out_and_zero_is_sent() -> None:
@@ -304,7 +304,7 @@ UNREADABLE = {
 
 
 def _readable(name: str, kind: str) -> bool:
-    # An empty body is also an answer. A deletion reads no members, so none of them has a wrong type.
+    # An empty body is a valid answer. The answer to a deletion has no members, so no member can have a wrong type.
     return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 

@@ -126,7 +126,7 @@ def matrix(made: Environments, folder: Path) -> list[str]:
             try:
                 tried = folder / f"{Path(page).stem}-{extra or 'base'}"
                 run_page(made.python(extra), page, tried)
-                if page == "README.md":  # commands of the other pages may be refused
+                if page == "README.md":  # other pages may show commands that are refused
                     run_commands(made.python(extra), page, tried.with_name(f"{tried.name}-commands"))
                 cells.append("yes")
             except AssertionError:

@@ -56,7 +56,7 @@ class Executed:
     strays: str  # attempts to connect to another machine
     kept: str  # text of the files in the state folder
     history: bytes  # content of IPython's history
-    bare: tuple[str, ...]  # number of cells that display a widget without static HTML
+    bare: tuple[str, ...]  # source of each cell that displays a widget without static HTML
     sections: tuple[tuple[str, str], ...]  # text, and code with outputs, by heading
 
 
@@ -83,7 +83,7 @@ def execute(path: Path, folder: Path, **variables: str) -> Executed:
         timeout=60,
         kernel_name="python3",
         allow_errors=True,
-        coalesce_streams=True,  # a kernel flushes its output at times that depend on the load of the machine
+        coalesce_streams=True,  # the kernel splits its output differently under load
         resources={"metadata": {"path": str(own)}},
     )
     client.execute(env=environ)

@@ -76,7 +76,7 @@ def plain(value: Any) -> Any:
         return [plain(inner) for inner in value]
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, Decimal):  # the log of the sandbox contains decimal numbers
+    if isinstance(value, Decimal):  # the sandbox logs JSON numbers as Decimal
         return float(value)
     if isinstance(value, date | UUID):
         value = str(value).replace(" ", "T")

@@ -18,7 +18,7 @@ from workbench.service.rendering.text import Sheet
 
 TAGS = {"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"}
 ATTRIBUTES = {"style", "class", "title", "scope"}
-STATES = re.compile("<details.*?</details>", re.DOTALL)  # tests/rendering/test_states.py checks the state diagrams
+STATES = re.compile("<details.*?</details>", re.DOTALL)  # state diagrams, which test_states.py checks
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",
     '"><script>alert(1)</script>',

@@ -18,11 +18,11 @@ def play(api: Any, seed: int) -> list[dict[str, Any]]:
     """Return the deliveries of a hundred days, as a receiver stores them, some of them twice and in another order."""
     traffic = wb.sequences.traffic(seed=seed, cards=4, days=100, a_day=1.1)
     wb.sequences.run(api, traffic, progress=False)
-    for transaction in _settled(api)[:12]:  # these are refunded in later months
+    for transaction in _settled(api)[:12]:  # refund these in later months
         api.sandbox.advance(hours=7)
         left = transaction["settled"] - transaction["refunded"]
         api.simulate_refund(transaction_id=transaction["id"], amount=max(left // 3, 1))
-    # these holds are released late
+    # release a part of these holds at the end
     for transaction in [r for r in api.sandbox.records("transaction") if r["held"] > 100][:4]:
         api.simulate_reversal(transaction_id=transaction["id"], new_amount=transaction["held"] // 2)
     rows = [{"at": event.at.isoformat(), "event": event.payload} for event in api.sandbox.events()]
@@ -85,7 +85,8 @@ def first_day(moment: int | None, freq: str, tz: str) -> str | None:
     if freq == "day":
         return day.isoformat()
     months = {"month": 1, "quarter": 3, "year": 12, "Q": 3, "Y": 12}[freq.partition("-")[0]]
-    after = MONTHS[freq.partition("-")[2] or "DEC"] % 12  # the following periods begin after this month
+    # month in which the year ends, such as 1 for "Q-JAN"; 0 for December
+    after = MONTHS[freq.partition("-")[2] or "DEC"] % 12
     count = day.year * 12 + day.month - 1 - after
     count -= count % months
     return date((count + after) // 12, (count + after) % 12 + 1, 1).isoformat()
@@ -93,7 +94,7 @@ def first_day(moment: int | None, freq: str, tz: str) -> str | None:
 
 def is_running(first: str, freq: str, tz: str, until: int) -> bool:
     """Return whether the period that begins on a day was not over at a time."""
-    return first_day(until, freq, tz) == first  # `until` is inside the period
+    return first_day(until, freq, tz) == first  # the period of `until` is the running one
 
 
 def database(rows: Iterable[dict[str, Any]], until: datetime | None = None) -> sqlite3.Connection:

@@ -19,7 +19,7 @@ from workbench.sandbox.internals import internals
 from workbench.sandbox.server import SESSION_KEY, App, refused
 from workbench.sandbox.service import MAX_BODY
 
-# the clock is mirrored below, and the logs of requests differ between the two sandboxes
+# controls that are not compared: `Mirrored.__init__` moves both clocks, and the two sandboxes log different requests
 _OWN = frozenset({"advance", "requests"})
 
 

@@ -63,7 +63,7 @@ class Books:
         return [row[0] for row in self.database.execute("SELECT id FROM refunds WHERE state = 'due'").fetchall()]
 
     def paid(self, transaction: str, state: str) -> None:
-        # this runs before the commit, because after it no retry would resolve the call
+        # before the commit: after it, the refund is not due any more, so no retry would resolve these calls
         for entry in self.universe.journal.unknown():
             if entry.idempotency_key == self.idempotency_key(transaction):
                 self.universe.journal.resolve(entry.id, "done" if state == "done" else "not_sent", note="sent again")

@@ -189,7 +189,7 @@ def test_each_difference_is_that_of_the_sandbox_or_of_the_service(number: int, t
 
     def recording(method: str, target: str, body: bytes, headers: dict[str, str]) -> Any:
         reply = send(method, target, body, headers)
-        # the HAR includes the API key, unlike `Traffic`
+        # unlike the HAR that `Traffic` records, this one includes the API key
         har.add(method, f"https://api.example.com{target}", body, headers, reply)
         return reply
 

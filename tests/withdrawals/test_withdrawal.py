@@ -272,7 +272,7 @@ def dumps(thing):
     for name in ("_repr_html_", "sheet"):
         if hasattr(thing, name):
             yield str(getattr(thing, name)())
-    # only these two may hold the signature; the slots of all other objects are searched
+    # search all slots, except in the two classes that may hold the signature
     if not isinstance(thing, Secret | AdminSignature):
         for name in getattr(type(thing), "__slots__", ()):
             yield repr(getattr(thing, name, ""))
