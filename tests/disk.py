@@ -33,7 +33,7 @@ _FULL = 13
 
 @attrs.frozen
 class Step:
-    """A recorded file operation, or a note of what the program reported."""
+    """A recorded file operation, or a recorded report of the program (kind "note")."""
 
     kind: str
     path: str = ""
@@ -163,7 +163,7 @@ class _File:
 
 
 class _Image:
-    """The contents that a disk certainly has, and those it may have."""
+    """The contents that a disk certainly has after a power cut, and the contents that it may have."""
 
     def __init__(self, at_first: dict[str, bytes | None]) -> None:
         self.now = {path: None if content is None else _File(content) for path, content in at_first.items()}

@@ -1,4 +1,4 @@
-"""Components that write files: the operations of each, and the check of what a disk contains afterwards.
+"""Components that write files: the operations of each, and the check of its files afterwards.
 
 `work` performs several operations in order, each through `tried`. `check` opens the existing files, compares them with the
 notes, and uses them.

@@ -566,7 +566,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_cancel_twice",
             "update_dispute",
-            "a second cancel, or evidence for a canceled dispute, returns 400",
+            "a second cancellation, or evidence for a canceled dispute, returns 400",
             "the document shows no dispute transitions",
             documented="400",
             others=(STATUS,),
@@ -574,7 +574,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_both",
             "update_dispute",
-            "cancel and evidence in one call both take effect",
+            "a cancellation and evidence in one call both take effect",
             "the document does not show this",
             documented="accepted",
             others=(STATUS,),
@@ -590,7 +590,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "evidence_appended",
             "update_dispute",
-            "evidence is appended on a new line, or replaces the earlier one",
+            "evidence is appended on a new line, or replaces the earlier evidence",
             "the document says that text evidence is added, but not how",
             documented="appended",
             others=("replaced",),
@@ -598,7 +598,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "disputes_closed",
             "update_dispute",
-            "evidence or a cancel for an accepted or rejected dispute returns 400",
+            "evidence or a cancellation for an accepted or rejected dispute returns 400",
             "the document shows no dispute transitions",
             documented="400",
             others=(STATUS,),
@@ -866,8 +866,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "success_codes",
             "requests",
-            "any 2xx, with or without a body, is a success; the sandbox answers with the documented status, or with a "
-            "status listed here",
+            "any 2xx, with or without a body, is a success; the sandbox answers with the documented status, or a "
+            "status from this setting",
             "the document does not show all success codes",
             documented={},
             others=({"create_payment_account": 201}, ANY),
@@ -1195,7 +1195,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_values",
             "versioning",
-            'enumerations have the document\'s values; members listed here, such as ["status"], have the value '
+            'enumerations have the document\'s values; members in this setting, such as ["status"], have the value '
             "addedLater instead",
             "a later release may add values",
             documented=(),
@@ -1204,7 +1204,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "null_values",
             "versioning",
-            "members of answers and events have a value or are omitted; members listed here, such as "
+            "members of answers and events have a value or are omitted; members in this setting, such as "
             '["declinedReason"], are null instead',
             "a later release may write null",
             documented=(),
@@ -1253,9 +1253,9 @@ def assumptions() -> tuple[Assumption, ...]:
 
 _CHANGES = {
     "name": 'wire_names."{key}" in a profile',
-    "need": "check=False of connect() sends a request without it",
+    "need": "connect(check=False) sends a request without this member",
     "meaning": "not settable; the value is not converted",
-    "event": "not settable; members of other names are kept in extra",
+    "event": "not settable; members with other names are in extra",
 }
 """Where to change an assumption about a member, by aspect of the member."""
 
@@ -1286,7 +1286,7 @@ def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
             yield key, cls.__name__, value, reason, _CHANGES[reason.of].format(key=key) if reason else ""
         for rule in cross_rules(cls):
             named = f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
-            change = "check=False of connect() sends it all the same"
+            change = "connect(check=False) sends the request anyway"
             yield f"{snake(cls.__name__)}.{named}", cls.__name__, rule.doc, rule.assumed, change
     for row in BEHAVIORS.values():
         change = f"sandbox.{row.id} in a profile" if row.settable else "not settable"

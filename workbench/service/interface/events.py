@@ -106,7 +106,7 @@ class Spend(Answer):
     authorization_update_amount: int | None = about(
         "Change in the hold, negative for a reversal; `amount` is already the new total", unit="cents", default=None
     )
-    currency: str | None = about("Currency of amount in lower case, such as usd", default=None)
+    currency: str | None = about("Currency of the amounts, in lower case, such as usd", default=None)
     local_amount: int | None = about("Amount in the merchant's currency", unit="cents", default=None)
     local_currency: str | None = about("Merchant's currency, in lower case", default=None)
     authorization_method: str | None = about("How the card was presented, such as online", default=None)

@@ -69,9 +69,7 @@ ERRORS: Mapping[int, str] = {
     429: "TooManyRequestsError", 431: "RequestHeaderFieldsTooLargeError", 500: "InternalServerError",
     503: "ServiceUnavailableError",
 }  # fmt: skip
-"""Value of `error` in the response body, by status. For undocumented statuses it is the sandbox's choice. Source:
-Errors.
-"""
+"""Value of `error` in the response body, by status; undocumented values are the sandbox's choice. Source: Errors."""
 
 
 class Sync:
@@ -93,15 +91,13 @@ class Call(Generic[P, R]):
         self.__signature__ = operation.signature
 
     def __get__(self, instance: object, owner: object = None) -> "Call[P, R]":
-        """Return the object unchanged. Bound methods do this too, so `help` and `inspect` treat the object as a bound
-        method.
-        """
+        """Return the object unchanged, as bound methods do, so that `help` and `inspect` treat it as a bound method."""
         return self
 
     @hide_arguments
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if args:
-            raise InvalidArguments("arguments are given by keyword", of=self.__name__)
+            raise InvalidArguments("arguments must be given by keyword", of=self.__name__)
         answer: R = self.client.call(self.operation, kwargs)
         return answer
 
@@ -158,8 +154,9 @@ class Operation(Generic[P, R]):
         return Call(self, client)(**arguments)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
-        """Return the path with parameters filled in, followed by the query, if there is one. Placeholders of missing
-        parameters remain.
+        """Return the path with parameters filled in, and the query if there is one.
+
+        Placeholders of missing parameters remain.
         """
         target = self.path
         for name, value in path.items():
@@ -269,8 +266,10 @@ def _unknown(what: str, why: Reason = UNKNOWN) -> Failure:
     return Failure(404, f"{what} not found", f"no {what.lower()} has this id", why)
 
 
-LIMITED = Failure(429, "Rate limit exceeded", "see rate_limit")
-KEY_REUSED = Failure(409, "The idempotency key was used for another request", "see idempotency_keys")
+LIMITED = Failure(429, "Rate limit exceeded", "the limit that the setting rate_limit states is exceeded")
+KEY_REUSED = Failure(
+    409, "The idempotency key was used for another request", "another request used this key (setting idempotency_keys)"
+)
 FILED_ALREADY = Failure(
     409, "The application was filed already", "an application with this id was already submitted", VALIDATION
 )

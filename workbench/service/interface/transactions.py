@@ -150,7 +150,7 @@ class RewardsItem(Answer):
     id: str | None = about("Id of the item", default=None)
     points: Decimal | None = about("Amount of points", format="decimal", unit="points", default=None)
     reason: str | None = about(
-        "For earned items currently CARD_SPEND in all rows, also for non-card adjustments", default=None
+        "For earned items, currently CARD_SPEND in all rows, also for non-card adjustments", default=None
     )
     status: str | None = about("Item status", default=None)
     merchant_name: str | None = about("Merchant name", default=None)
