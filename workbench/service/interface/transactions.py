@@ -53,7 +53,7 @@ class SimulateReversal:
 
     transaction_id: str = about("Transaction to reverse", ID)
     new_amount: int | Full = about(
-        "Authorized amount that remains after the reversal; FULL, an omitted field, reverses the entire authorization",
+        "Authorized amount that remains after the reversal; FULL (field omitted) reverses the entire authorization",
         CENTS,
     )
 
@@ -64,7 +64,7 @@ class SimulateRefund:
 
     transaction_id: str = about("Transaction to refund", ID)
     amount: int | Full = about(
-        "Amount in the merchant's currency; FULL, an omitted field, refunds the full settled amount", CENTS
+        "Amount in the merchant's currency; FULL (field omitted) refunds the full settled amount", CENTS
     )
 
 
