@@ -1,4 +1,4 @@
-"""Components that write files: the operations of each, and the check of what a disk contains afterwards.
+"""Components that write files: the operations of each, and the check of its files afterwards.
 
 `work` performs several operations in order, each through `tried`. `check` opens the existing files, compares them with the
 notes, and uses them.
@@ -126,7 +126,7 @@ class JournalOf:
         for entry in api.journal.unknown():
             api.journal.resolve(entry.id, "done")
         assert api.journal.unknown() == []
-        for name in effects[-1:]:  # after a restart, the hashes still use the same key
+        for name in effects[-1:]:  # a restarted client uses the same key for hashes, so it finds the duplicate
             with pytest.raises(DuplicateSuspected):
                 api.update_user(user_id=CARD, external_id=name)
         api.update_user(user_id=CARD, external_id="next")
@@ -187,7 +187,7 @@ class InboxOf:
         inbox = InboxOf._opened(folder / "inbox.db", lambda _, name: handled.append(name))
         for sample in EVENTS[3:]:
             inbox.receive(sample.headers, sample.body)
-        inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # a failed delivery is retried
+        inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # each delivery also runs handlers that are due for a retry
         stored = {one.event.id: one.raw for one in inbox.stored()}
         inbox.close()
         with closing(sqlite3.connect(folder / "inbox.db")) as file:
@@ -206,7 +206,7 @@ class InboxOf:
         if purged:
             assert gone not in stored
             body = EVENTS[1].body
-            at = body.index(gone.encode())  # only the event's id may remain in the file
+            at = body.index(gone.encode())  # the purge keeps the id, but not the text around it
             assert all(body[at - 6 : at + 38] not in one.read_bytes() for one in folder.glob("inbox.db*")), (
                 "still there"
             )
@@ -248,7 +248,7 @@ class RunOf:
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
         resolved = {row: "done" if name in sent else "not_sent" for row, name in unknown.items()}
         last = wb.bulk.resume(api, path, resolved=resolved, **run) if unknown else first
-        if last.unknown():  # the response to every attempt at this row is lost
+        if last.unknown():  # a row whose response is always lost is still unknown
             last = wb.bulk.resume(api, path, resolved={row.row: "done" for row in last.unknown()}, **run)
 
         assert last.ok, last.verdict

@@ -166,7 +166,7 @@ def sequences(folder: Path) -> Scenario:
     script = wb.sequences.catalogue["authorize"]
 
     def check() -> None:
-        api.sandbox.restore("start")  # without a reset, the credit of the card would run out
+        api.sandbox.restore("start")  # otherwise the purchases would reach the card's limit
         run = wb.sequences.run(api, script)
         assert run.ok, run.verdict
 
@@ -269,7 +269,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 swallowed += 1
             except KeyboardInterrupt:
                 caught += 1
-            # the interrupt occurred in the cleanup of asyncio.run
+            # raised if the interrupt arrives while asyncio.run cleans up
             except (asyncio.CancelledError, RuntimeError) as error:
                 if name != "async_client" or not isinstance(error.__context__, KeyboardInterrupt | None):
                     raise
@@ -281,10 +281,11 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 raise
     finish()
     deadline = time.monotonic() + 5
+    # `is_alive`, because CPython lists a thread forever if an interrupt prevents its start
     while (
         len(left := [one for one in threading.enumerate() if one.is_alive()]) > threads and time.monotonic() < deadline
     ):
-        time.sleep(0.01)  # CPython lists a thread forever if an interrupt prevents its start
+        time.sleep(0.01)
     with tempfile.TemporaryFile("w+") as stacks:
         faulthandler.dump_traceback(stacks)
         stacks.seek(0)
@@ -292,7 +293,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     return {"caught": caught, "swallowed": swallowed}
 
 
-# -- commands that run until a signal
+# commands that run until a signal
 
 KEY = "a-signing-key"
 Served = tuple[list[str], str, Callable[[str], Callable[[], str]], Callable[[], set[str]]]
@@ -429,4 +430,4 @@ def start_of_python() -> float:
 
 if __name__ == "__main__":
     print(json.dumps(campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))), flush=True)
-    os._exit(0)  # the check above covered the remaining threads
+    os._exit(0)  # do not wait for threads at exit: `campaign` has already checked them

@@ -476,7 +476,7 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])
 def test_signatures_and_reads_cannot_be_run_in_bulk(sandbox: Sandbox, name: str) -> None:
     """In particular `sign_withdrawal`, which authorizes moving funds, is refused."""
-    with pytest.raises(UsageError, match=r"one at a time|is a read"):
+    with pytest.raises(UsageError, match=r"once for each withdrawal|is a read"):
         run(getattr(api_of(sandbox), name), [{}], progress=False)
 
 

@@ -116,7 +116,7 @@ def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
     assert found(kept) == []
 
 
-# hashes of short numbers, which could be reversed by trying all numbers
+# hashes of short numbers (someone who tries all numbers can reverse such a hash)
 
 
 def _hashes(number: str) -> Iterator[bytes]:

@@ -220,7 +220,7 @@ def test_a_closed_laptop_and_a_pause_are_no_work(
         wb.course.task("purchases-1", api)
         buy(api)
         wb.course.check("purchases-1", api)
-        clock += 3_600  # the lunch break
+        clock += 3_600  # a lunch break of an hour
         api.list_contracts()
         after_lunch = row(server)
         server.act([], "pause")

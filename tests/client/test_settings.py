@@ -294,7 +294,7 @@ def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch
     assert key_sources.find_key(profile).header().decode() == KEY
 
 
-# pins
+# hosts that keys are pinned to
 
 
 def test_a_key_belongs_to_its_host(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,7 +395,7 @@ def test_invalid_headers_are_refused(header: Any) -> None:
         wb.Client(base_url="https://api.example.com", api_key="a-key", idempotency_header=header)
 
 
-# places
+# folders of settings and state
 
 
 def test_places_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

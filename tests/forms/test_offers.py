@@ -200,7 +200,7 @@ def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
 
 def test_production_offers_no_simulation_and_asks() -> None:
     """Simulations and controls are not offered in production, and calls with an effect wait for arming."""
-    # importing it makes panels of sandboxes offer the tasks of the course
+    # after this import, the panel of a sandbox also offers the tasks of the course
     importlib.import_module("workbench.course.learner")
     with wb.connect(seed=7, environment="production") as live:
         panel = browse(live)

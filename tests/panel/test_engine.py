@@ -18,7 +18,7 @@ from workbench.screens.panel.listing import Listing, packed
 from workbench.service import rendering
 from workbench.service.rendering.text import guarded
 
-assert engine  # pytest uses it as a fixture
+assert engine  # pytest finds this imported fixture by its name
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
 COLUMNS = (
     Column("id", "id"), Column("amount_cents", "money"), Column("currency", "hidden"), Column("merchant_name"),

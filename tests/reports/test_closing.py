@@ -86,7 +86,7 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
             first[month] = wb.history(api).filter(tz=tz).close(month, rewards=points(api))
         table = wb.history(api).postings()
         ledger = tmp_path / "ledger.csv"
-        # stands for the ledger of an application: each posting with its time
+        # each posting with its time, as in the ledger of an application
         table[table["net_cents"] != 0].to_csv(ledger, index=False)
         again = {month: wb.history(api).filter(tz=tz).close(month, rewards=points(api)) for month in months}
         statements = {
@@ -386,7 +386,7 @@ def test_libreoffice_opens_the_workbook(made: Any, locale: str, separators: str,
     profile.parent.mkdir(parents=True)
     profile.write_text(PROFILE.format(locale))
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    # this filter converts every sheet
+    # the last value of the filter, -1, exports every sheet
     shown = "csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true,false,false,false,-1"
     command = ["soffice", "--headless", f"-env:UserInstallation=file://{tmp_path}/profile", "--convert-to", shown]
     command += ["--outdir", str(tmp_path), str(workbook)]

@@ -108,7 +108,7 @@ def test_a_month_is_written_as_year_and_month(month: str) -> None:
         wb.history([]).filter(month).changes()
 
 
-# -- as-of
+# reports at a past moment
 
 
 def test_disputes_at_a_moment_are_those_that_existed() -> None:
@@ -130,7 +130,7 @@ def test_disputes_at_a_moment_are_those_that_existed() -> None:
     assert [("canceled", 10.0)] == list(zip(later["status"], later["oldest_days"], strict=True))
 
 
-# -- balances of a part of the rows
+# balances of a partial read
 
 
 @pytest.mark.slow

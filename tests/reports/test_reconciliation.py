@@ -16,7 +16,7 @@ from workbench.analysis.reports.reconciliation import _PAIRED, BREAKS
 from workbench.base.errors import UsageError
 from workbench.service.rendering.text import money
 
-PLANTED = 7  # differences of each kind
+PLANTED = 7  # planted differences of each kind
 KINDS = [kind for kind in BREAKS if kind != "no id"]
 OTHER = {"usd": "eur", "eur": "jpy", "jpy": "usd"}
 

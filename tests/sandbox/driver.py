@@ -143,7 +143,7 @@ class Api:
 
     @property
     def examples(self) -> dict[str, Any]:
-        """The examples of the key's tenant."""
+        """Example ids of the key's tenant."""
         name = next((name for name, key in self.guide["api_keys"].items() if key == self.key), "full")
         return self.guide["tenants"].get(name, self.guide)
 

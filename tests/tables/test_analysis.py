@@ -152,7 +152,7 @@ def test_monthly_changes(world: Any) -> None:
                 sums[one["merchant_name"]] += cents * (1 if month == 2 else -1)
 
     over = frame.copy()
-    # the current month is compared with the same part of the month before
+    # the running month is compared with the same part of the previous month
     over.attrs = {**frame.attrs, "until": "2026-03-10T00:00:00+00:00"}
     made = wb.history(over).filter("2026-02", tz="America/New_York").changes()
     assert {
@@ -178,7 +178,7 @@ def test_disputes_by_status_and_age() -> None:
     ]
 
 
-# -- points
+# points
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +252,7 @@ def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None
         assert repeated in notes
 
 
-# -- balances and files
+# balances and files
 
 
 def test_balances_are_recorded_over_time(tmp_path: Path) -> None:

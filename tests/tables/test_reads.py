@@ -15,7 +15,6 @@ import pytest
 
 from tests.tables.services import Service, refusal, row, user_id, usual
 from workbench.analysis.rewards import reading as reads
-from workbench.analysis.rewards.pages import PageCursor
 from workbench.analysis.rewards.read_job import Gate
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.base.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer, UsageError
@@ -155,7 +154,7 @@ def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
 @pytest.fixture
 def short_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the offset end at 200."""
-    monkeypatch.setattr(PageCursor.requests, "__kwdefaults__", {"limit": 100, "reach": 200})
+    monkeypatch.setattr("workbench.analysis.rewards.pages.MAX_OFFSET", 200)
 
 
 @pytest.mark.usefixtures("short_reach")

@@ -53,8 +53,8 @@ class Receiver:
 
     def __init__(self, path: Path, notes: Path | None = None) -> None:
         self.path = path
-        self.notes = notes  # a second handler writes these notes, not atomically
-        self.port = free_port()  # the port must stay free even with many connections on the system
+        self.notes = notes  # file to which a second, non-atomic handler writes; None: no second handler
+        self.port = free_port()  # not ephemeral, so that no other connection takes the port while the receiver is down
         self.start()
 
     def start(self, patience: float = 60) -> None:
@@ -154,7 +154,7 @@ def send(
         receiver.kill()
         receiver.start(*([chance.uniform(0, 0.05)] if chance.random() < 0.2 else []))
     if kills:
-        receiver.kill()  # the receiver may not have started yet
+        receiver.kill()  # the last start may have returned before the receiver was ready; the next one waits for it
         receiver.start()
     for thread in threads:
         thread.join()

@@ -1,4 +1,4 @@
-"""API and signing keys, as values or from a function. They are validated, and never printed, pickled or dumped."""
+"""API keys and signing keys. They are validated, and never printed, pickled or dumped."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ class Key:
 
     @classmethod
     def of(cls, given: "KeyText | Key | Callable[[], str]", name: str = "api_key") -> "Key":
-        """Return a `Key` from a key, text, or fetching function. Messages refer to it as the argument `name`."""
+        """Return a `Key` for a key, a text, or a function that fetches the key. Messages call the key `name`."""
         if isinstance(given, Key):
             return given
         return cls(given(), given, name=name) if callable(given) else cls(given, name=name)
@@ -62,7 +62,7 @@ class Key:
         self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=monotonic())
 
     def checked_by(self, check: Callable[[str], object]) -> None:
-        """Check the fingerprint of this key and of each later key with a function that raises an error."""
+        """Call `check` with the fingerprint now and after each fetch. `check` raises an error for a wrong key."""
         check(self.fingerprint)
         self._set(_check=check)
 

@@ -14,12 +14,22 @@ import attrs
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from workbench.analysis.reports.facts import CODED, MONEY, NUMBER, shown, whole
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
-from workbench.analysis.tables.rows import EXACT, TEXT, MemoryMark, decimal_series, decimals, is_missing
+from workbench.analysis.tables.rows import (
+    EXACT,
+    TEXT,
+    MemoryMark,
+    decimal_series,
+    decimals,
+    is_missing,
+    packed,
+    to_pandas,
+)
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import counted, money
@@ -146,8 +156,9 @@ class Rows:
             return pd.array(sums, dtype="Int64")
         table = pa.table({"group": codes, "value": pa.array(values.array)})
         by_group = table.group_by("group", use_threads=False)  # with threads, the order of groups varies
-        known = [value or Decimal(0) for value in by_group.aggregate([("value", "sum")])["value_sum"].to_pylist()]
-        return decimal_series(known or [Decimal(0)] * len(groups)).array
+        sums = by_group.aggregate([("value", "sum")])["value_sum"].combine_chunks()
+        known = pc.coalesce(sums, pa.scalar(Decimal(0), sums.type))
+        return to_pandas(packed(known if len(known) else [Decimal(0)] * len(groups)))
 
     def part(self, measure: Measure, cells: Mapping[str, Any], period: str) -> Part:
         """Return the rows behind a measure in the report row that has these cells."""

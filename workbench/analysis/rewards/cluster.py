@@ -116,10 +116,10 @@ def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: Path
 ) -> dict[str, PageCursor]:
     """Read some of the users on a worker into a folder. Return the state of each user's read."""
-    how: dict[str, Any] = {"concurrency": concurrency, "report": lambda _: None, "path": path}
     try:
         with _client(target, limits) as client:
-            return read_in_thread(Reading(client, users, wanted, **how)).cursors
+            reading = Reading(client, users, wanted, concurrency=concurrency, report=lambda _: None, path=path)
+            return read_in_thread(reading).cursors
     except WorkbenchError as error:
         if not hasattr(error, "partial"):
             raise

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import attrs
 import pandas as pd
@@ -129,16 +129,17 @@ class Rewards:
         `attrs` holds `complete` and `notes`.
         """
         tables = [table for user in self.users for table in self.tables.get(user, ())]
-        frame = self.reader.frame(tables if self.path is None else [self._from_folder(self.path)])
+        if self.path is not None:
+            columns = in_order(read_folder(self.path), self.users)
+            with suppress(pa.ArrowInvalid):  # the values need more digits than the narrowest type has
+                columns["points"] = pc.cast(columns["points"], WIDTHS[0])
+            tables = [Table(columns, Notes())]
+        frame = self.reader.frame(tables)
+        read = ReadRows()
+        read.rows = frame[["user_id", "created_at"]]
         notes = [*dict.fromkeys([*self.notes, *frame.attrs["notes"]])]
-        frame.attrs.update(filters=dict(self.filters), complete=self.complete, read=ReadRows.of(frame), notes=notes)
+        frame.attrs.update(filters=dict(self.filters), complete=self.complete, read=read, notes=notes)
         return frame
-
-    def _from_folder(self, path: Path) -> Table:
-        columns = in_order(read_folder(path), self.users)
-        with suppress(pa.ArrowInvalid):  # the values need more digits than the narrowest type has
-            columns["points"] = pc.cast(columns["points"], WIDTHS[0])
-        return Table(columns, Notes())
 
 
 def _listed(users: Iterable[str]) -> str:
@@ -151,19 +152,12 @@ def _listed(users: Iterable[str]) -> str:
 class ReadRows(MemoryMark):
     """Users and times of all rows of a read, stored in `frame.attrs["read"]`, to detect gaps in a part of the frame."""
 
-    __slots__ = ("_rows",)
-    _rows: pd.DataFrame
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame) -> Self:
-        """Create the attribute from the frame of a read."""
-        read = cls()
-        read._rows = frame[["user_id", "created_at"]]
-        return read
+    __slots__ = ("rows",)
+    rows: pd.DataFrame
 
     def missing(self, part: pd.DataFrame) -> int:
         """Return the number of read rows that `part` lacks, for the users and up to the last time in `part`."""
-        if len(part) >= len(self._rows) or not len(part):
+        if len(part) >= len(self.rows) or not len(part):
             return 0
-        users = self._rows["user_id"].isin(part["user_id"].unique())
-        return int((users & (self._rows["created_at"] <= part["created_at"].max())).sum()) - len(part)
+        users = self.rows["user_id"].isin(part["user_id"].unique())
+        return int((users & (self.rows["created_at"] <= part["created_at"].max())).sum()) - len(part)

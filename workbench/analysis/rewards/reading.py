@@ -85,9 +85,7 @@ def fetch(
         Forbidden: The key may not read rewards. `error.partial` holds the rows read before.
         WorkbenchError: No user could be read completely. `error.partial` holds the rows read so far.
     """
-    wanted = ReadFilter(
-        type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")
-    )
+    wanted = ReadFilter(type=type and str(type), since=moment(since, "since"), until=moment(until, "until"))
     ids = _ids(users)
     if wanted.type not in (None, *RewardType):
         raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
@@ -112,10 +110,11 @@ def _ids(users: Any) -> tuple[str, ...]:
         ids = tuple(dict.fromkeys(listed))
     except TypeError:
         raise UsageError([Problem("users", "type", "must be ids, or users with an id")], of="rewards.fetch") from None
-    problems = []
-    for i, user in enumerate(ids, 1):
-        invalid = checks.problems(build(ListRewardsActivity, {"user_id": user}))
-        problems += [Problem(f"user {i}", problem.rule, problem.message) for problem in invalid]
+    problems = [
+        Problem(f"user {i}", problem.rule, problem.message)
+        for i, user in enumerate(ids, 1)
+        for problem in checks.problems(build(ListRewardsActivity, {"user_id": user}))
+    ]
     if problems:
         raise InvalidRequest(problems[:20], of="rewards.fetch")
     return ids

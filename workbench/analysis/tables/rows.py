@@ -88,9 +88,8 @@ def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | N
     """Return a decimal column with the index and name of `like`, and a type at least as wide as the type of `like`."""
     width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
     array = packed(values, at_least=width)
-    dtype = "str" if pa.types.is_large_string(array.type) else pd.ArrowDtype(array.type)
     about: dict[str, Any] = {} if like is None else {"index": like.index, "name": like.name}
-    return pd.Series(pd.array(array.to_pylist(), dtype=dtype), **about)  # type: ignore[no-any-return]
+    return pd.Series(to_pandas(array), **about)  # type: ignore[no-any-return]
 
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)

@@ -1,1 +1,1 @@
-"""Declared records and their readers, with fields, rules, checks, masks and strict JSON."""
+"""Declaration of records: fields, rules, checks, masks and readers; and strict JSON."""

@@ -66,7 +66,7 @@ class _Connection(sqlite3.Connection):
 
 
 OF_PARENTS: list[object] = []
-"""Connections and locks of the process that forked this one."""
+"""Connections and leases of the parent process, stored here so that this process does not close them."""
 
 
 class Database:
@@ -148,7 +148,7 @@ class Database:
     def after_fork(self) -> None:
         """Reopen the file in a forked process: connections do not survive a fork, and leases stay with the parent.
 
-        If several threads begin at once, one reopens the file and the others wait.
+        If several threads call this method at once, one reopens the file and the others wait.
         """
         if self._pid == os.getpid() or self.path is None:
             return
@@ -300,7 +300,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Return this package's error for an error of SQLite. Its message never contains values."""
+        """Convert a SQLite error to a workbench error without stored values. Errors of a statement stay unchanged."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
@@ -311,7 +311,7 @@ class Database:
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str, seconds: float = 0.0) -> bool:
-        """Acquire the lease for a task, which one process per file can hold. Return whether this process holds it.
+        """Acquire the lease for a task, which one process at a time can hold. Return whether this process holds it.
 
         Args:
             seconds: Seconds to wait for the lease.

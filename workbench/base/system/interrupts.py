@@ -41,7 +41,7 @@ class _Uninterrupted:
             try:
                 for number in _WAITING:
                     handler = _signals.getsignal(number)
-                    if callable(handler):  # other signals are ignored, or end the process
+                    if callable(handler):  # without a handler in Python, a signal is ignored or ends the process
                         self._handlers[number] = handler
                         _signals.signal(number, self._remember)
             except BaseException:

@@ -25,7 +25,7 @@ ACTOR_HEADER = "workbench-actor"
 
 @contextmanager
 def acting(actor: str) -> Iterator[None]:
-    """Attribute sandbox changes to an action, if a request within the `with` block makes them."""
+    """Attribute the sandbox changes of requests within the `with` block to an action."""
     token = ACTOR.set(actor)
     try:
         yield
@@ -67,7 +67,7 @@ class Request:
 
 @frozen
 class Response:
-    """A response and how it is sent. If `file` is set, it is sent in chunks instead of `body`.
+    """A response and how it is sent. If `file` is set, the file is sent in chunks instead of `body`.
 
     `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
     `seconds`), or one of `BROKEN`. With every manner except "slow_body", `seconds` is a delay before the response.

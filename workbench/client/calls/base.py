@@ -1,4 +1,4 @@
-"""Base class of both clients: construction, views, arming and preparation of calls. It performs no I/O."""
+"""Base class of both clients: construction, views, arming and preparation of calls. It performs no network I/O."""
 
 import os
 import re
@@ -100,8 +100,8 @@ class BaseClient(Operations, ABC):
             limits: Rate limits, caps and the list of allowed recipients.
             ca_file: Certificates to trust in place of the default certificates. Certificate checks cannot be turned
                 off.
-            idempotency_header: Header that carries an idempotency key for each call, equal for all attempts. None sends
-                only keys from `idempotency`. The interface documents no such header: see `docs/connections.md`.
+            idempotency_header: Header that carries an idempotency key for each write, equal for all attempts. None
+                sends only keys from `idempotency`. The interface documents no such header: see `docs/connections.md`.
             clock: Clock of the client.
             http: Options of the connections, such as {"trust_env": True, "max_connections": 10}; see
                 `docs/connections.md`.
@@ -258,14 +258,14 @@ class BaseClient(Operations, ABC):
         Hooks that you register apply to this client only.
         """
         context = self._context
-        # the converter is shared until this client registers a hook
+        # clients share a converter until a caller asks for it, because the caller may register hooks
         if context.converter is converter(context.converter.names):
             context.converter = Converter(context.converter.names)
         return context.converter
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices from answers without duplicates, such as deprecations, injected faults and unknown members."""
+        """Notices from answers, each once, such as deprecations, injected faults and unknown members."""
         return tuple(self._context.noticed.values())
 
     @contextmanager
@@ -396,7 +396,7 @@ def key_of(client: BaseClient) -> Key:
 
 
 def allowed_by(client: BaseClient) -> frozenset[str]:
-    """Return the unusual requests that a view accepts, by the argument names of `allowing`."""
+    """Return the kinds of unusual requests that a view accepts, as argument names of `allowing`."""
     return client._allowing
 
 

@@ -240,7 +240,7 @@ class Exchange:
         try:
             recorder.begin(entry, self.seen.shown, self)
         except errors.CannotRecord:
-            self.attempt = None  # no journal entry exists, so no outcome must be recorded
+            self.attempt = None  # the call has no journal entry, so its outcome cannot be recorded
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:

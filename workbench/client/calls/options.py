@@ -37,7 +37,7 @@ _PROXY = Fits(
 )
 _HTTP2 = Fits(
     lambda value: value is False or (value is True and _has_http2()),
-    "must be true or false, and needs the package h2; run: pip install h2",
+    "must be true or false; true needs the package h2: run pip install h2",
 )
 LIMITS: Mapping[str, Any] = {
     **dict.fromkeys(("reads_per_second", "writes_per_second"), Annotated[float, _RATE]),
