@@ -71,7 +71,7 @@ def _is_refund(table: pd.DataFrame) -> Any:
 
 
 def history(source: object) -> "History":
-    """Return the history of card transactions in any source. The history has one method for each report.
+    """Return the history of card transactions from a session, log, frame or other source. Its methods are the reports.
 
     Args:
         source: A session, a sandbox, an inbox, a log (`events.read_log`, a file, or a folder of overlapping files),
@@ -92,7 +92,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     """Card transactions from one source: what happened, when, by which clock, and how far the source reaches."""
 
     def postings(self) -> pd.DataFrame:
-        """Return the facts, one row for each request, decline, hold, increase, release, settlement and refund.
+        """Return the postings, one row for each request, decline, hold, increase, release, settlement and refund.
 
         A refund counts in the period in which it was made, so a later event never changes an earlier period. Duplicate
         events count once.
