@@ -45,7 +45,7 @@ _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
 
 
 class Mutant(NamedTuple):
-    """A change at one place: `text` replaces the source from `start` to `end`."""
+    """A change of one file: `text` replaces the source from `start` to `end`."""
 
     file: str
     line: int
@@ -139,7 +139,7 @@ FOLDERS = [
     *(f"tests/{name}" for name in ("bulk", "sequences", "reports", "testing", "rendering", "chains")),
     *(f"tests/test_{name}.py" for name in ("session", "async_session", "mcp_server", "damage", "storage")),
 ]
-"""Tests run to record which test runs which line: those of the changed packages, and of packages that use them most."""
+"""Folders whose tests are recorded by line: tests of the mutated packages, and of packages that use them most."""
 
 # tests by line
 
@@ -283,7 +283,7 @@ def work(
 
 
 def copy_tree(to: Path) -> Path:
-    """Return a copy of the tracked files, with the installed tools of OpenAPI."""
+    """Copy the tracked files and the installed tools of OpenAPI into a folder, and return the folder."""
     for name in subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split():

@@ -87,7 +87,7 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
             _, err = process.communicate(timeout=20)
         codes.append(found)
         assert process.returncode in (130, 143)
-        assert "start it again to continue" in err
+        assert "run the same command to continue" in err
         assert "Traceback" not in err
 
     assert codes[0] == codes[1]

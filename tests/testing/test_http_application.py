@@ -313,6 +313,6 @@ def test_books_that_cannot_be_emptied_are_an_error() -> None:
 def test_books_that_are_none_are_refused() -> None:
     with (
         http_server.running(lambda _: Response(status=200, body=b"[]")) as url,
-        pytest.raises(wb.InvalidRequest, match="whole cents by transaction"),
+        pytest.raises(wb.InvalidRequest, match="transaction ids to whole cents"),
     ):
         HttpApplication(url=url, books=url).read_books()

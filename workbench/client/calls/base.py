@@ -265,7 +265,7 @@ class BaseClient(Operations, ABC):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices from answers without duplicates, such as deprecations, injected faults and unknown members."""
+        """Notices from answers, each once, such as deprecations, injected faults and unknown members."""
         return tuple(self._context.noticed.values())
 
     @contextmanager

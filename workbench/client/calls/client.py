@@ -35,7 +35,7 @@ class _Calls(BaseClient):
 
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Check and send a call of an operation. `arguments` are the keyword arguments of the operation's method."""
+        """Check and send an operation, with the keyword arguments of its method as a dict."""
         return self._run(operation, arguments)
 
     @hide_arguments

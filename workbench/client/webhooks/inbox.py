@@ -531,7 +531,7 @@ class Inbox:
         return self._handlers.failures()
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Retry failed runs now, also those given up, and return the number of successful runs."""
+        """Retry failed runs now, including runs that were given up, and return the number of successful runs."""
         self._handlers.make_due(handler, event_id)
         return self._handlers.run()
 
