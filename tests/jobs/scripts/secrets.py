@@ -1,4 +1,4 @@
-"""Keys from a command and from the keyring: never in a file, a message or what is printed.
+"""Get keys from a command and from the keyring: no file, message or output contains them.
 
 Needs: server.
 """
