@@ -243,8 +243,8 @@ class Sandbox(Controls):
         settings = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not settings.get("random_keys"):
             raise UsageError(
-                "Its API keys are derived from the seed, so others know them; to serve beyond this machine, create "
-                "the sandbox with api_key=… or random_keys=True."
+                "The sandbox's API keys are derived from the seed, so others know them; to serve beyond this machine, "
+                "create the sandbox with api_key=… or random_keys=True."
             )
         return self._serving(host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile, forwarded=forwarded)
 
