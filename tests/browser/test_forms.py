@@ -120,7 +120,7 @@ def test_a_saved_notebook_holds_no_secret_and_is_not_blank(desk: Desk) -> None:
     expect(page.locator(".wb-answer-card")).to_contain_text("•••54")
     page.evaluate(SAVE_STATE)
     text = desk.save()
-    page.evaluate(SAVE_STATE)  # the command is a toggle
+    page.evaluate(SAVE_STATE)  # switch the setting back, because the command toggles it
     desk.reopen()
 
     assert "000123987654" not in text
@@ -171,7 +171,7 @@ def test_a_panel_continues_after_its_kernel_restarted(desk: Desk, watch: Watch) 
 
     expect(panel.locator(".rows .row").first).to_be_visible()
     expect(panel).to_have_count(1)
-    watch.errors.clear()  # JupyterLab reports errors for the widget whose kernel stopped
+    watch.errors.clear()  # JupyterLab reports errors for a widget whose kernel was shut down
 
 
 def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
@@ -190,7 +190,7 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.keyboard.down("Enter")
     for _ in range(10):
-        page.keyboard.down("Enter")  # repeated, as when a key is held down
+        page.keyboard.down("Enter")  # a key that is held down repeats this event
     page.keyboard.up("Enter")
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
     expect(page.locator(".wb-answer-card")).to_be_focused()

@@ -259,13 +259,13 @@ DELIVERED = LIVED.replace("for number", 'api.sandbox.register_endpoint("http://1
 @pytest.mark.parametrize("rules", ["what differs", pytest.param("all rules", marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     "theme", ["light", pytest.param("dark", marks=pytest.mark.soak)]
-)  # test_page.py has dark screens
+)  # outside `make soak`, test_page.py covers the dark theme
 def test_every_screen_is_in_order(desk: Desk, theme: str, rules: str) -> None:
     """Wide and narrow, nothing overlaps or is cut, a key reaches every action, and axe-core finds nothing serious."""
     page = desk.page
     panel = panel_on(desk, START, DELIVERED)
     change_theme(page, theme)
-    brief = theme == "dark" and rules != "all rules"  # a narrow page has the same boxes in both themes
+    brief = theme == "dark" and rules != "all rules"  # on a narrow page, both themes have the same boxes
     found: dict[str, list[str]] = {}
     taken: set[str] = set()
 

@@ -10,7 +10,6 @@ from tests.browser.lab import SLOW, Desk, change_theme
 from tests.browser.pictures import picture, specimen
 from tests.browser.test_forms import PURCHASE, START
 
-# pictures are compared only where the browser and the fonts are those of the pictures
 pytestmark = [pytest.mark.browser, pytest.mark.soak, pytest.mark.timeout(180)]
 APPLICATION = """
 wb.form(api.create_user_application, first_name="Ada", last_name="Example", birth_date="1990-02-01",

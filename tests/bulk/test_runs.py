@@ -179,7 +179,7 @@ def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: P
     applied = run(api.simulate_refund, path, progress=False)
 
     assert applied.ok
-    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 × cents, sum 250, from 250 to 250, and 1 × FULL"
+    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 in cents, sum 250, from 250 to 250, and 1 × FULL"
 
 
 def timeout_at(*numbers: int) -> Callable[[int], None]:
@@ -480,7 +480,7 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])
 def test_signatures_and_reads_cannot_be_run_in_bulk(sandbox: Sandbox, name: str) -> None:
     """In particular `sign_withdrawal`, which authorizes moving funds, is refused."""
-    with pytest.raises(UsageError, match=r"one at a time|is a read"):
+    with pytest.raises(UsageError, match=r"once for each withdrawal|is a read"):
         run(getattr(api_of(sandbox), name), [{}], progress=False)
 
 

@@ -36,7 +36,7 @@ RESERVED: dict[str, tuple[str, Callable[[str], Any]]] = {
 def _global(text: str) -> bool:
     try:
         one = ipaddress.ip_address(text)
-    except ValueError:  # the text is deliberately not an address
+    except ValueError:  # the text only looks like an address
         return False
     return one.is_global and not one.is_multicast
 

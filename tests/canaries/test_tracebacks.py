@@ -132,7 +132,7 @@ def test_a_cell_that_fails_shows_none(shell: Any, tmp_path: Path) -> None:
     undo = rendering.register(shell)
     leaked = {}
     for name, end in ENDS.items():
-        # IPython prints other errors itself; the test above covers its modes
+        # the workbench prints only its own errors; the test above covers errors that IPython prints
         if not issubclass(end.error, wb.WorkbenchError):
             continue
         out, folder = io.StringIO(), _folder(tmp_path, name)

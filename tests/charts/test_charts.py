@@ -63,7 +63,7 @@ def title(axes: Axes) -> str:
     return axes.get_title().replace("\n", " ").replace("\xa0", " ")
 
 
-# -- rewards -----------------------------------------------------------------------------------------------------
+# rewards
 
 
 def test_points_by_month_are_the_sums_of_the_frame() -> None:
@@ -137,7 +137,7 @@ def test_rewards_say_what_is_known_of_all_of_them() -> None:
     assert "The offset ends at 10,000." in text
 
 
-# -- contracts, applications -------------------------------------------------------------------------------------
+# contracts, applications
 
 
 def test_collateral_is_summed_by_chain_and_token() -> None:
@@ -154,7 +154,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     assert 1 > heights(axes)[0] > heights(axes)[1] > 0
     assert [text.xy[0] for text in axes.texts if text.get_gid() == "value"] == widths(axes)[::2]  # type: ignore[attr-defined]
     assert axes.get_xlabel() == "USD"
-    assert axes.title.get_position()[0] == 0  # the heading begins at the left edge
+    assert axes.title.get_position()[0] == 0  # the title is left-aligned
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
 
@@ -195,7 +195,7 @@ def test_funnel_of_users_shows_where_they_are() -> None:
     assert "not in this frame" in footnotes(axes)
 
 
-# -- declines, deliveries ----------------------------------------------------------------------------------------
+# declines, deliveries
 
 
 def test_declines_count_a_transaction_once() -> None:
@@ -228,7 +228,7 @@ def test_deliveries_by_fate() -> None:
     assert title(charts.deliveries_chart(missing)) == "Webhook deliveries by kind: 3, in 2 attempts"
 
 
-# -- all charts --------------------------------------------------------------------------------------------------
+# all charts
 
 Draw = Callable[..., Axes]
 NOTHING: Callable[[], Any] = list
@@ -320,7 +320,7 @@ def test_everything_stays_on_the_paper(name: str, size: str) -> None:
         assert title(given) == r"June at \$5 <b>per</b> card"
         assert " ".join(says(given, "subtitle")).split() == title(axes).split()
         assert given.get_label().startswith("June at $5 <b>per</b> card. ")  # type: ignore[union-attr]
-    if size != "compact":  # a page that holds a compact chart shows its title and labels
+    if size != "compact":  # a compact chart has no title or labels; its page shows them
         assert axes.get_title()
         assert axes.get_xlabel() or axes.get_ylabel()
 
@@ -336,7 +336,7 @@ def test_the_paper_is_used(name: str) -> None:
     above = 0.0 if legend is None else (legend.get_window_extent().y1 - box.y1) * 72 / figure.dpi
 
     assert above <= gap < max(above, 0) + 1.2 * axes.title.get_fontsize()
-    # a bar chart has an inverted axis and patches
+    # an inverted y axis and patches mean horizontal bars, except in the grid of cohorts
     if axes.yaxis_inverted() and axes.patches and name != "cohorts":
         ends = [bar.get_x() + bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
         low, high = axes.get_xlim()
@@ -400,7 +400,7 @@ def test_a_notebook_shows_text_in_the_color_of_the_page(name: str) -> None:
     for text, style in styles:
         size_of = re.search(r"([\d.]+)px", style)
         assert size_of is not None, text
-        assert float(size_of[1]) >= 10, text  # the SVG uses one unit per point
+        assert float(size_of[1]) >= 10, text  # one unit of the SVG is one point
         ink = re.search(r"fill: ([^;]*)", style)
         assert "currentColor" in style or (ink[1] if ink else "") in own, (text, style)
     assert root.get("aria-label") == axes.get_label()
@@ -483,7 +483,7 @@ def _fits(axes: Axes) -> bool:
     return bool(box.x0 >= paper.x0 and box.x1 <= paper.x1 and box.y0 >= paper.y0 and box.y1 <= paper.y1)
 
 
-# -- reports and caveats
+# reports and caveats
 
 
 def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
@@ -598,7 +598,7 @@ def test_rows_of_points_after_concat_are_drawn_once() -> None:
         )
 
 
-# -- time and letters
+# times and scripts
 
 
 def test_months_are_names_of_periods_and_the_running_one_is_hatched() -> None:
@@ -640,7 +640,7 @@ def test_letters_of_any_script_stay_text(tmp_path: Path, name: str) -> None:
     frame = samples.rewards_of([{"points": Decimal(1), "merchant_name": name, "created_at": samples.MARCH}])
     axes: Any = charts.rewards_chart(frame, by="merchant_name")
     axes.figure.savefig(tmp_path / "a.svg")
-    axes.figure.savefig(tmp_path / "a.png")  # warnings are errors here
+    axes.figure.savefig(tmp_path / "a.png")  # pytest turns the warning of a missing glyph into an error
 
     assert name in axes._repr_html_()
     assert name in axes.get_label()

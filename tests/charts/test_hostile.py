@@ -180,7 +180,7 @@ def test_what_is_missing_everywhere() -> None:
         assert any(word.startswith("Nothing to show") for word in rendered(draw(frame)))
 
 
-# -- size --------------------------------------------------------------------------------------------------------
+# size
 
 MANY = 100_000
 

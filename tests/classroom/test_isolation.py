@@ -35,7 +35,7 @@ class Expected:
     endpoints: int = 0
     hours: int = 0
     locked: set[str] = attrs.field(factory=set)
-    open: dict[str, int] = attrs.field(factory=dict)  # cents of each open authorization
+    open: dict[str, int] = attrs.field(factory=dict)  # cents of each open authorization, by transaction id
     snapshots: dict[str, tuple[int, int, int, dict[str, int]]] = attrs.field(factory=dict)
 
 
@@ -172,7 +172,7 @@ class Class:
     def report(self, number: int) -> None:
         content = {"kind": "check", "task": "start-1"}
         is_locked = EXERCISES["start-1"].notebook in self.model[number].locked
-        self.learners[number].entries.clear()  # this test does not cover the limit per minute
+        self.learners[number].entries.clear()  # avoid the limit of task actions per minute, which another test covers
         answer = self.send(number, "_class", content)
         if answer.status == 400 and not is_locked:  # the learner has not started the task in this sandbox
             assert self.send(number, "_class", {**content, "kind": "start"}).status == 200

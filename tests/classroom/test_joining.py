@@ -126,7 +126,7 @@ def test_a_class_that_is_over_says_how_to_go_on_and_progress_comes_along(server:
 def test_effects_on_real_services_are_refused_until_the_class_is_left(server: ClassServer, tmp_path: Path) -> None:
     with server.serve():
         wb.course.join(link(server))
-    HOSTED.clear()  # stands for another process
+    HOSTED.clear()  # as in a process that has not joined
     settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
     with (
         wb.Client(**settings, environment="production") as real,

@@ -83,7 +83,7 @@ def campaign(folder: Path, kills: int, seed: int) -> dict[str, float]:
     """Kill a class server again and again while a learner works, and compare after each with what was acknowledged."""
     made = ClassServer([f"Learner {number}" for number in range(LEARNERS)], folder)
     codes, key = [one.code for one in made.learners], {"trainer-key": made.trainer_key}
-    with made.serve() as url, httpx.Client(trust_env=False) as http:  # modules are loaded before the process forks
+    with made.serve() as url, httpx.Client(trust_env=False) as http:  # load all modules before forking
         http.get(f"{url}/{codes[0]}/_sandbox/guide")
     made.close()
     port = free_port()

@@ -304,7 +304,7 @@ def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
             results.execute("BEGIN IMMEDIATE")
             waiting = [threads.submit(ann.buy, 100) for _ in range(20)]
             waiting += [threads.submit(ann.check, "start-1") for _ in range(20)]
-            # requests are added until she has as many as are answered at once
+            # wait until Ann has the maximum number of concurrent requests
             while not server._by_name["Ann"]._turns.locked():
                 time.sleep(0.01)
             assert bob.buy(100)  # Bob's purchase is answered while Ann's files are still locked
@@ -342,7 +342,7 @@ def test_the_port_stays(tmp_path: Path) -> None:
 
 def test_a_late_learner_joins_while_the_class_is_served(tmp_path: Path) -> None:
     with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
-        # a second connection to the database, like that of the command
+        # a second connection to the database, as a command opens one
         with closing(Results(tmp_path / "class.db")) as elsewhere:
             late = elsewhere.enroll_late("Late")
         other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"].rpartition("/")[2]

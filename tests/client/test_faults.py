@@ -243,7 +243,7 @@ def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
     sent = rig.network.sent
     result, end, effects = rig.call(name, arguments)
 
-    # The client retries a request that provably was not sent, so the caller does not see a single such fault.
+    # The client retries a request that certainly was not sent, so one fault of this kind causes no error.
     recovered = once and expected == {Outcome.NOT_SENT}
     assert end in ({Outcome.DONE} if recovered else expected)
     assert agrees(result, end, effects), (result, end, effects)

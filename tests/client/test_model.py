@@ -25,7 +25,7 @@ class Model:
 
     def __init__(self) -> None:
         self.rig = Rig()
-        self.truth: dict[str, int] = {}  # number of effects by attempt
+        self.truth: dict[str, int] = {}  # number of effects in the service, by attempt id
         self.ends: dict[str, Outcome] = {}
         self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls whose outcome is unknown and was not resolved
         self.first_name: str | None = None

@@ -88,7 +88,7 @@ def test_cases_are_the_table() -> None:
     assert {name for name, row in OPERATIONS.items() if not row.effect} == set(READS)
 
 
-# what the client sends
+# requests
 
 
 def test_full_amount_is_left_out_and_zero_is_sent() -> None:
@@ -324,7 +324,7 @@ UNREADABLE = {
 
 
 def _readable(name: str, kind: str) -> bool:
-    # An empty body is also an answer. A deletion reads no members, so none of them has a wrong type.
+    # An empty body is a valid answer. The client reads no members of the answer to a deletion, so none has a wrong type.
     return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 
@@ -390,7 +390,7 @@ BODIES: dict[str, Any] = {
     "several": (b'{"message":["firstName is missing","email is missing"]}', "firstName is missing; email is missing"),
     "empty": (b"", "no error message"),
     "text": (b"nothing here", "nothing here"),
-    "html": (b"<html><body>secret stack</body></html>", "a page of HTML"),
+    "html": (b"<html><body>secret stack</body></html>", "an HTML page"),
     "list": (b"[1]", "no error message"),
     "null": (b"null", "no error message"),
     "numbers": (b'{"statusCode":"x","error":7,"message":{"a":1}}', "no error message"),
@@ -563,7 +563,7 @@ def test_large_answers_are_not_read_to_their_end() -> None:
 @pytest.mark.parametrize(
     "text, message",
     [("upstream connect error", "upstream connect error"), ("Zeit überschritten", "Zeit überschritten"),
-     ("no route to 10.0.0.7 for ada@example.com", "no route to ••• for •••"), ("<html>x</html>", "a page of HTML"), ("", None)],
+     ("no route to 10.0.0.7 for ada@example.com", "no route to ••• for •••"), ("<html>x</html>", "an HTML page"), ("", None)],
 )  # fmt: skip
 def test_the_text_of_a_server_error_is_kept(text: str, message: str | None) -> None:
     """A proxy's plain text about a call with an effect is in error and journal, without private values."""

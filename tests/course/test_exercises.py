@@ -139,7 +139,7 @@ def test_a_right_answer_with_a_further_write_is_not_done(name: str, what: str) -
     """Nothing else may change, whatever it is; the check says what."""
     code = BESIDE[what]
     if EXERCISES[name].environment == "production" and not code.startswith("api.sandbox"):
-        # these calls are not armed in production, so a control takes their part
+        # in production these calls are not armed, so a control makes the unwanted change instead
         code = "api.sandbox.cards.unlock(GUIDE['cards']['locked'][0])"
     with scene(name) as names:
         names["GUIDE"] = names["api"].sandbox.guide()

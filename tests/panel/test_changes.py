@@ -13,7 +13,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.screens.panel.panel import Panel
 from workbench.service.rendering import money
 
-assert engine  # pytest uses it as a fixture
+assert engine  # pytest finds this imported fixture by its name
 ACTIONS = (
     "buy",
     "decline",

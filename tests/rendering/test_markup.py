@@ -18,7 +18,7 @@ from workbench.service.rendering.text import Sheet
 
 TAGS = {"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"}
 ATTRIBUTES = {"style", "class", "title", "scope"}
-STATES = re.compile("<details.*?</details>", re.DOTALL)  # tests/rendering/test_states.py checks the state diagrams
+STATES = re.compile("<details.*?</details>", re.DOTALL)  # state diagrams, which test_states.py checks
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",
     '"><script>alert(1)</script>',
@@ -143,7 +143,7 @@ def test_an_assumption_shows_its_reason_on_hover():
 
     (mark,) = [element for element in inspected(html) if element.get("title")]
     assert mark.text == "~"
-    assert mark.get("title") == "assumed: required or optional markers of payment-account fields are not shown"
+    assert mark.get("title") == "assumed: the document does not show which payment-account fields are required"
 
 
 def test_code_keeps_its_lines_and_blanks():

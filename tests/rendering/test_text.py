@@ -87,7 +87,7 @@ def test_deposit_address_of_a_test_chain_is_labeled():
     """Nobody sends money to a deposit address of a test chain unwarned."""
     label = "SANDBOX, do not send funds"
 
-    # the text occurs in the address and in the virtual accounts
+    # once for the deposit address, once for the virtual accounts
     assert rendering.plain(contract(11155111)).count(label) == 2
     assert rendering.html(contract(11155111)).count(label) == 2
     assert label not in rendering.plain(contract(1))

@@ -96,7 +96,7 @@ def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
 
     assert table.postings().loc[table.postings()["posting"] == "refund", "at"].isna().all()
     assert (
-        "Left out, period not known: 1 posting (refunded 0.40 USD, net -0.40 USD)."
+        "Left out: 1 posting with an unknown period (refunded 0.40 USD, net -0.40 USD)."
         in table.spend(freq="month").attrs["notes"]
     )
 
@@ -108,7 +108,7 @@ def test_a_month_is_written_as_year_and_month(month: str) -> None:
         wb.history([]).filter(month).changes()
 
 
-# -- as-of
+# reports at a past moment
 
 
 def test_disputes_at_a_moment_are_those_that_existed() -> None:
@@ -130,7 +130,7 @@ def test_disputes_at_a_moment_are_those_that_existed() -> None:
     assert [("canceled", 10.0)] == list(zip(later["status"], later["oldest_days"], strict=True))
 
 
-# -- balances of a part of the rows
+# balances of a partial read
 
 
 @pytest.mark.slow

@@ -180,7 +180,7 @@ def _run_all(folder: str, seed: int, count: int) -> None:
     is_small = count < len(REFUSED)
     limits: dict[str, Any] = {"_MAX_SECONDS": 1.5 if is_small else 3.0, "_MAX_RESULT": 2**26}
     if is_small:
-        limits["_MAX_MEMORY"] = 2 * 10**8  # a query that needs more ends sooner
+        limits["_MAX_MEMORY"] = 2 * 10**8  # bytes; a smaller limit ends a query sooner
     patch.multiple(queries, **limits).start()
     Path("canary.csv").write_text("canary\n31337\n")
     spent = wb.to_frame([{"a": 1}])

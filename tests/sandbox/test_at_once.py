@@ -120,7 +120,7 @@ def test_threads_that_share_at_once_get_one_url(monkeypatch: pytest.MonkeyPatch)
 
     def serve_slowly(*arguments: Any, **options: Any) -> Any:
         with suppress(threading.BrokenBarrierError):
-            started.wait(0.5)  # the other threads would start servers meanwhile
+            started.wait(0.5)  # without a lock, the other threads would start servers, too
         return serving(*arguments, **options)
 
     monkeypatch.setattr(http_server, "serving", serve_slowly)

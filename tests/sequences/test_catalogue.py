@@ -15,7 +15,7 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 from workbench.service.interface.vocabulary import DeclineReason, EventApplicationStatus
 
-pytestmark = pytest.mark.slow  # each sequence runs in every way
+pytestmark = pytest.mark.slow  # each sequence runs on a sandbox, a client and an async client
 
 PROFILES = ("documented", "observed")
 BASES = {profile: Sandbox(seed=3, behavior=profile) for profile in PROFILES}

@@ -79,7 +79,7 @@ def test_endpoints_are_not_on_this_machine(public: tuple[Sandbox, str], target: 
     sandbox, url = public
     found = ask(url, "/_sandbox/register_endpoint", body={"endpoint_url": target}, key=sandbox.full_key)
 
-    assert (found.status_code, "host name must be allowed" in found.json()["message"]) == (400, True)
+    assert (found.status_code, "is not in the list of allowed hosts" in found.json()["message"]) == (400, True)
     assert sandbox.endpoints() == []
 
 

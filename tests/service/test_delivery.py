@@ -419,7 +419,7 @@ print((time.process_time() - before) / seconds)
 @pytest.mark.parametrize(
     "seconds, most",
     [
-        pytest.param(2, 0.05, marks=pytest.mark.slow),  # beside other work, a wake-up costs several times as much
+        pytest.param(2, 0.05, marks=pytest.mark.slow),  # on a busy machine, a wake-up costs several times as much
         pytest.param(10, 0.01, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
     ],
 )

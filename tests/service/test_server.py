@@ -129,7 +129,9 @@ def test_another_host_is_named(door: Plain) -> None:
     _, said, _ = door.send("GET", CONTRACTS, headers={"Host": "sandbox.example:80"})
     _, odd, _ = door.send("GET", CONTRACTS, headers={"Host": "a\xad\x85b"})
 
-    assert said["message"].startswith("sandbox.example is not a host name of this server: start it with --host-name")
+    assert said["message"].startswith(
+        "sandbox.example is not a host name of this server: start the server with --host-name"
+    )
     assert odd["message"].isprintable()
 
 
@@ -177,7 +179,8 @@ def test_addresses_follow_the_caller(forwarded: bool, prefix: str) -> None:
     assert get("/openapi.json")["servers"] == [{"url": f"{outer}/v1"}]
     assert get("/openapi.json")["externalDocs"]["url"] == f"{scheme}://sandbox.example{outer}/_sandbox/openapi.json"
     assert get("/_sandbox/openapi.json")["servers"] == [{"url": f"{outer}/_sandbox"}]
-    assert ("api_keys" in get("/_sandbox/guide")) is not forwarded  # no client of a proxy counts as local
+    # only a local client gets the keys without a key, and a client of a proxy is not local
+    assert ("api_keys" in get("/_sandbox/guide")) is not forwarded
 
 
 @pytest.mark.slow

@@ -112,9 +112,9 @@ def test_rows_that_are_left_out_are_counted(world: Any) -> None:
     assert dict(zip(both["currency"], both["net_cents"], strict=True))["eur"] == cents
     assert usd["net_cents"].sum() + cents == frame["net_cents"].sum()
     assert entry | {"net_cents": cents} in usd.attrs["left_out"]
-    assert f"Left out, in EUR: 3 postings (posted {cents / 100:,.2f} EUR" in "\n".join(usd.attrs["notes"])
+    assert f"Left out: 3 postings in EUR (posted {cents / 100:,.2f} EUR" in "\n".join(usd.attrs["notes"])
     notes = "\n".join(wb.history(frame).posting_times().attrs["notes"])
-    assert "Left out, without a time: 2 transactions (" in notes
+    assert "Left out: 2 transactions without a time (" in notes
     assert f"posted {untimed / 100:,.2f} USD" in notes
 
 
@@ -152,7 +152,7 @@ def test_monthly_changes(world: Any) -> None:
                 sums[one["merchant_name"]] += cents * (1 if month == 2 else -1)
 
     over = frame.copy()
-    # the current month is compared with the same part of the month before
+    # the running month is compared with the same part of the previous month
     over.attrs = {**frame.attrs, "until": "2026-03-10T00:00:00+00:00"}
     made = wb.history(over).filter("2026-02", tz="America/New_York").changes()
     assert {
@@ -178,7 +178,7 @@ def test_disputes_by_status_and_age() -> None:
     ]
 
 
-# -- points
+# points
 
 
 @pytest.fixture(scope="module")
@@ -246,13 +246,13 @@ def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None
         assert (without["rows"], without["points"]) == (2, frame["points"].iloc[[1, 4]].sum())
         assert report[column].iloc[-1] == signed.iloc[:-3].sum() - signed.iloc[[1, 4]].sum()
         notes = report.attrs["notes"]
-        assert f"Left out, without created_at: 2 rows (points {without['points'].normalize():,f})." in notes
-        assert "Left out, without points: 1 row." in notes
+        assert f"Left out: 2 rows without created_at (points {without['points'].normalize():,f})." in notes
+        assert "Left out: 1 row without points." in notes
         repeated = f"Rows that occur more than once, as after concat: 3 (points {points['points'].iloc[-3:].sum().normalize():,f}); each counts once."
         assert repeated in notes
 
 
-# -- balances and files
+# balances and files
 
 
 def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
@@ -346,5 +346,5 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
     assert "Rows that occur more than once, as after concat: 3; each counts once." in twice.attrs["notes"]
     resolved = [{**record, "status": "canceled"} for record in disputes[:1]]
     for reads in ([*disputes, *resolved], [*resolved, *disputes]):
-        with pytest.raises(UsageError, match="rows with one id and different status: 1; keep one of them"):
+        with pytest.raises(UsageError, match="ids with different status in their rows: 1; keep one row of each"):
             wb.history(reads).disputes()

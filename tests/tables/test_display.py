@@ -45,7 +45,7 @@ def test_amounts_ids_and_missing_values_are_written_for_people(shell: Any, trans
         assert f"{net / 100:,.2f} USD" in written
         assert "NaT" not in written
     assert f'title="{first}"' in html
-    assert f">{first}</span>" in html  # the row is complete, so that it can be copied
+    assert f">{first}</span>" in html  # the id is not shortened, so that a copied row contains it
     assert first[:8] in text
     assert first not in text
     assert (dict(frame.dtypes), dict(frame.attrs)) == (dtypes, attrs)

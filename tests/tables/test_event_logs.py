@@ -227,7 +227,7 @@ def test_rare_members_nulls_and_escapes_are_read(tmp_path: Path, monkeypatch: py
     lines += [SALE.replace(b'"Shop"', b'"Shop","merchantName":null'), CARD.replace(b'"body"', b' "body" ')][1:]
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(lines))
     expected = to_frame(list(read_log(tmp_path / "events.ndjson")))
-    monkeypatch.setattr(log_lines, "read_strictly", None)  # no line may be read separately
+    monkeypatch.setattr(log_lines, "read_strictly", None)  # so that reading a line separately fails
 
     pd.testing.assert_frame_equal(expected, read_log(tmp_path / "events.ndjson").frame())
 
@@ -251,7 +251,7 @@ def lines(draw: st.DrawFn) -> bytes:
         name = draw(st.sampled_from([*(key for key in into if key != "body"), "new", "status", "kind"]))
         if draw(st.booleans()) and name in into:
             del into[name]
-        # one of these members is a duplicate, possibly of a member in another object
+        # duplicate the member wherever this name occurs, possibly in another object too
         elif draw(st.integers(0, 9)) == 0 and name in into:
             marks[f'"{name}":'] = f'"{name}":{draw(st.sampled_from(VALUES))},"{name}":'
         else:

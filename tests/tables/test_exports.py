@@ -245,7 +245,7 @@ def test_a_head_begins_or_ends_where_its_cells_do(tmp_path: Path) -> None:
             assert cell.alignment.indent == head.alignment.indent
 
 
-@pytest.mark.soak  # LibreOffice takes seconds; test_read_table.py reads what it writes
+@pytest.mark.soak  # LibreOffice takes seconds
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
 def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
     """It reads amounts, times of the zone and leading zeros as they were written, and shows no value as too wide."""

@@ -1,19 +1,23 @@
 """Pages of one user: every row once, nothing skipped silently, and the reason of each end."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.rewards.pages import Key, PageCursor, PageRequest
+from workbench.analysis.rewards import pages
+from workbench.analysis.rewards.pages import Key, PageCursor
 
 Serve = Callable[[int, int], list[Key]]
+NEW: Key = ("earned", "new", None)
 
 
 def rows(count: int, start: int = 0) -> list[Key]:
-    return [Key("earned", f"{i}") for i in range(start, start + count)]
+    return [("earned", f"{i}", None) for i in range(start, start + count)]
 
 
 def service(there: Sequence[Key]) -> Serve:
@@ -27,25 +31,18 @@ def hiding(there: Sequence[Key], hidden: set[int]) -> Serve:
     ]
 
 
-def read(serve: Serve, **limits: int) -> tuple[list[Key], PageCursor, list[PageRequest]]:
-    """Read from a service, and return the rows kept, the cursor and the requests."""
-    cursor, pages, requests = PageCursor(), [], []
-    steps = cursor.requests(**limits)
-    try:
-        request = next(steps)
+def read(serve: Serve, limit: int = pages.MAX_LIMIT) -> tuple[list[Key], PageCursor, list[int]]:
+    """Read from a service, and return the rows kept, the cursor and the offsets of the pages asked for."""
+    cursor, answers, asked = PageCursor(), [], []
+    offsets = cursor.offsets()
+    with patch.object(pages, "MAX_LIMIT", limit), suppress(StopIteration):
+        offset = next(offsets)
         while True:
-            requests.append(request)
-            page = serve(request.offset, request.limit)
-            pages.append(page)
-            request = steps.send(page)
-    except StopIteration:
-        pass
-    kept = [
-        page[i]
-        for page, keep in zip(pages, cursor.kept, strict=True)
-        for i in (range(len(page)) if keep is None else keep)
-    ]
-    return kept, cursor, requests
+            asked.append(offset)
+            answers.append(serve(offset, limit))
+            offset = offsets.send(answers[-1])
+    kept = [page[i] for page, keep in zip(answers, cursor.kept, strict=True) for i in keep]
+    return kept, cursor, asked
 
 
 @given(st.integers(0, 60), st.integers(2, 12))
@@ -67,7 +64,7 @@ def test_rows_hidden_after_the_limit(count: int, hidden: set[int], limit: int) -
 
     runs = "".join("h" if i in hidden else "v" for i in range(count))
     if "h" * limit not in runs:
-        assert sorted(kept, key=lambda row: int(row.id or 0)) == visible
+        assert sorted(kept, key=lambda row: int(row[1] or 0)) == visible
         assert cursor.end == "all"
     assert len(set(kept)) == len(kept)
 
@@ -105,9 +102,9 @@ def moving(change: Callable[[list[Key], int], list[Key]], count: int = 30) -> Se
 
 def test_rows_inserted_while_reading_are_noticed() -> None:
     """One row more at the front between two pages: the list is read again, and then it is whole."""
-    kept, cursor, _ = read(moving(lambda there, call: [Key("earned", "new"), *there] if call == 2 else there), limit=10)
+    kept, cursor, _ = read(moving(lambda there, call: [NEW, *there] if call == 2 else there), limit=10)
 
-    assert kept == [Key("earned", "new"), *rows(30, 1000)]
+    assert kept == [NEW, *rows(30, 1000)]
     assert (cursor.end, cursor.readings) == ("all", 2)
 
 
@@ -129,20 +126,20 @@ def test_a_last_row_removed_is_noticed() -> None:
 
 def test_a_list_that_never_rests_is_not_complete() -> None:
     """After three readings it is left, with every row met, each once, and never called complete."""
-    kept, cursor, _ = read(moving(lambda there, call: [Key("earned", f"n{call}"), *there]), limit=10)
+    kept, cursor, _ = read(moving(lambda there, call: [("earned", f"n{call}", None), *there]), limit=10)
 
     assert cursor.end == "drift"
     assert cursor.readings == 3
     assert len(set(kept)) == len(kept)
-    assert set(kept) >= {Key("earned", "n1"), *rows(17, 1000)}
+    assert set(kept) >= {("earned", "n1", None), *rows(17, 1000)}
 
 
 def test_a_row_inserted_after_a_short_page_is_noticed() -> None:
     """The last row comes again after a short page; the short page asked again is another, so it is read again."""
-    change = moving(lambda there, call: [Key("earned", "new"), *there] if call == 2 else there, count=5)
+    change = moving(lambda there, call: [NEW, *there] if call == 2 else there, count=5)
     kept, cursor, _ = read(change, limit=10)
 
-    assert kept == [Key("earned", "new"), *rows(5, 1000)]
+    assert kept == [NEW, *rows(5, 1000)]
     assert (cursor.end, cursor.readings) == ("all", 2)
 
 
@@ -152,7 +149,7 @@ def test_the_reach_of_the_offset() -> None:
 
     assert kept == rows(10_100)
     assert cursor.end == "reach"
-    assert max(request.offset for request in requests) == 10_000
+    assert max(requests) == 10_000
 
 
 @pytest.mark.parametrize("count", [10_050, 10_000, 10_100, 10_101])
@@ -176,7 +173,7 @@ def test_an_offset_that_is_ignored(count: int) -> None:
 
 def test_ids_stand_in_both_types() -> None:
     """The same id earned and redeemed is two rows; the same twice in one type is one."""
-    there = [Key("earned", "1"), Key("redeemed", "1"), Key("earned", "1")]
+    there: list[Key] = [("earned", "1", None), ("redeemed", "1", None), ("earned", "1", None)]
     kept, cursor, _ = read(service(there), limit=10)
 
     assert kept == there[:2]
@@ -185,7 +182,7 @@ def test_ids_stand_in_both_types() -> None:
 
 def test_rows_without_an_id_are_kept_and_counted() -> None:
     """Whether they are the same cannot be known, so all of them stay, and those of an overlap are kept once."""
-    there = [Key("earned", None, b"%d" % (i // 2)) for i in range(25)]
+    there: list[Key] = [("earned", None, f"{i // 2}") for i in range(25)]
     kept, cursor, _ = read(service(there), limit=10)
 
     assert kept == there

@@ -62,7 +62,8 @@ def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[st
         shuffled = [*api.inbox.events(), *api.inbox.events()]
         random.Random(seed).shuffle(shuffled)
 
-        for source, start in ((api, 0), (shuffled, 1)):  # the source of a session includes its stored transactions
+        # a session also has transactions from before `play`; the list has only newer events (start = 1)
+        for source, start in ((api, 0), (shuffled, 1)):
             frame = wb.history(source).transactions()
             sums = frame.groupby("card_id")[MONEY].sum()
             for card in cards:
@@ -103,7 +104,7 @@ def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
     frame = wb.history(api.inbox.events()).transactions()
 
     assert frame["refunded_at"].isna().all()
-    assert "Refunded transactions without a time of the refund: 2 (refunded 23.00 USD)." in frame.attrs["notes"]
+    assert "Refunded transactions without a refund time: 2 (refunded 23.00 USD)." in frame.attrs["notes"]
 
 
 @pytest.mark.slow

@@ -189,7 +189,7 @@ def test_each_difference_is_that_of_the_sandbox_or_of_the_service(number: int, t
 
     def recording(method: str, target: str, body: bytes, headers: dict[str, str]) -> Any:
         reply = send(method, target, body, headers)
-        # the HAR includes the API key, unlike `Traffic`
+        # unlike the HAR that `Traffic` records, this one includes the API key
         har.add(method, f"https://api.example.com{target}", body, headers, reply)
         return reply
 
@@ -241,7 +241,7 @@ FORMS: dict[str, tuple[bytes, int, str]] = {
     "status 0.har": (json.dumps({"log": {"entries": [ENTRY, {**ENTRY, "response": {"status": 0}}]}}).encode(), 1, "no answer"),
     "other host.har": (json.dumps({"log": {"entries": [ENTRY, {**ENTRY, "request": {"method": "GET", "url": "https://a.example.org/v1/collect"}}]}}).encode(), 1, "another host"),
     "surrogate.har": (json.dumps({"log": {"entries": [ENTRY, ENTRY]}}).replace('"[]"', '"\\ud83d"', 1).encode(), 1, "not as expected"),
-    "no body.har": (json.dumps({"log": {"entries": [{**ENTRY, "response": {"status": 200, "content": {"size": 40}}}]}}).encode(), 1, "not kept"),
+    "no body.har": (json.dumps({"log": {"entries": [{**ENTRY, "response": {"status": 200, "content": {"size": 40}}}]}}).encode(), 1, "left out the body"),
     "nginx.log": (b'{"request": "GET /v1/issuing/tenants/contracts HTTP/1.1", "status": "200"}\n', 1, ""),
     "access.log": (b'192.0.2.1 - - [27/Nov/2026:02:00:00 +0000] "GET /v1/payment-routes HTTP/1.1" 200 2 "-" "curl"\n', 1, ""),
     "curl.txt": (CURL.encode(), 1, ""),

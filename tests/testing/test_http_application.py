@@ -26,7 +26,7 @@ from workbench.base.system.messages import Request, Response
 from workbench.testing import HttpApplication, http_application
 from workbench.testing.deliveries import KEY
 
-# this sandbox supports idempotency keys
+# with this behavior, the sandbox supports idempotency keys
 SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "transaction"})
 
 
@@ -313,6 +313,6 @@ def test_books_that_cannot_be_emptied_are_an_error() -> None:
 def test_books_that_are_none_are_refused() -> None:
     with (
         http_server.running(lambda _: Response(status=200, body=b"[]")) as url,
-        pytest.raises(wb.InvalidRequest, match="whole cents by transaction"),
+        pytest.raises(wb.InvalidRequest, match="transaction ids to whole cents"),
     ):
         HttpApplication(url=url, books=url).read_books()

@@ -116,6 +116,6 @@ def test_a_python_error_of_the_replay_is_counted_in_the_notes(recorded: Any, tmp
     monkeypatch.setattr(Service, "handle", broken)
     notes = wb.learn(path).notes
 
-    assert any(
-        re.search(r"raise errors in the sandbox \(the first is TypeError for calls.har", note) for note in notes
-    ), notes
+    assert any(re.search(r"fail in the sandbox \(the first with TypeError for calls.har", note) for note in notes), (
+        notes
+    )

@@ -723,4 +723,4 @@ def test_a_forked_process_runs_handlers_that_were_running_at_the_fork() -> None:
     release.set()
     thread.join(20)
 
-    assert status == 3  # the event of the other thread, again, and the new event
+    assert status == 3  # length of `seen` in the child: the other thread's event twice, and the new event

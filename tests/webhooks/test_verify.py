@@ -66,7 +66,7 @@ def test_deliveries_wait_while_a_rotated_key_is_fetched() -> None:
         if len(asked) == 1:
             return OLD
         second.start()
-        second.join(0.3)  # it waits for this function
+        second.join(0.3)  # times out: the thread waits for the key that this function returns
         return NEW
 
     asked: list[int] = []

@@ -1,7 +1,7 @@
 """Checks of public functions' arguments against their annotations. The errors contain no argument values.
 
-Functions, sandbox controls and options read annotations in the same way. An annotation is a type, and `Annotated` adds
-a `Between`, a `Fits`, or the allowed values.
+An annotation has the same meaning for functions, sandbox controls and options. An annotation is a type, and `Annotated`
+adds a `Between`, a `Fits`, or the allowed values.
 """
 
 import errno
@@ -43,7 +43,7 @@ class Fits:
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return an annotation's type and the limits of its values. For a `Literal`, the type is text."""
+    """Return an annotation's type, and its limits or None. For a `Literal` of texts, these are `str` and the texts."""
     if typing.get_origin(hint) is Annotated:
         return typing.get_args(hint)[:2]
     kinds = kinds_of(hint)
@@ -255,7 +255,7 @@ def _public_name(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> st
 
 
 _OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
-"""Errors that Python raises for an argument of the wrong type."""
+"""Python errors that an argument of the wrong type can cause."""
 
 
 def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> list[Problem]:

@@ -26,9 +26,9 @@ _FIXES: Mapping[str, str] = {
     "unknown outcome": "",
     "damaged journal": "Restore the journal's file from a backup; until then these calls are not shown.",
     "unreadable delivery": (
-        "Look at their bytes in inbox.unreadable(); a later version of the workbench may be able to read them."
+        "Look at the bytes in inbox.unreadable(); a later version of the workbench may be able to read them."
     ),
-    "conflicting delivery": "Compare both with the provider; the first one is stored.",
+    "conflicting delivery": "Compare both versions with the provider; the first version is stored.",
     "refused delivery": "Check the signing keys; during a rotation pass both.",
     "failed handler": "Repair the handler, then retry its events.",
     "failed endpoint": "Repair the endpoint, then resend the deliveries.",
@@ -38,7 +38,7 @@ _FIXES: Mapping[str, str] = {
     "failed request": "",
     "active fault": "Clear the fault rules when they are no longer needed.",
 }
-"""Fix of each kind of trouble, most urgent first. For some kinds the fix depends on the occurrence."""
+"""Fix for each kind of trouble, most urgent first; empty if the fix depends on the occurrence."""
 _FIXES_OF_STATUS: Mapping[int, str] = {
     400: "Correct {member}.",
     401: "Check that the key is valid and belongs to this service.",
@@ -48,7 +48,7 @@ _FIXES_OF_STATUS: Mapping[int, str] = {
     422: "Correct {member}.",
     429: "Send fewer requests: set a rate in the limits.",
 }
-_SERVER_FIX = "Ask the provider, with the ids of the requests."
+_SERVER_FIX = "Ask the provider, and name the ids of the requests."
 
 
 @frozen(kw_only=True)
@@ -94,7 +94,7 @@ class Health:
 
 
 def examine(journal: Journal | None, inbox: Inbox, sandbox: Sandbox | None, info: Mapping[str, Any]) -> Health:
-    """Return the health of a session from its parts, and its versions from `info`."""
+    """Return the health of a session, from its journal, inbox and sandbox. `info` contains the versions."""
     requests = sandbox.requests() if sandbox is not None else ()
     signs = [
         *(_of_journal(journal) if journal is not None else ()),

@@ -162,12 +162,12 @@ class Service:
         return None if route is None else route.row
 
     def tenant_of(self, request: Request) -> str:
-        """Return the tenant id of a request's key. An unknown key gives an empty text."""
+        """Return the tenant id of a request's key; empty for an unknown key."""
         key = self._environment.store.get("key", self.key_of(request))
         return str(key["tenant"]) if key else ""
 
     def key_of(self, request: Request) -> str:
-        """Return the API key of a request, which is empty if the request has no key."""
+        """Return the API key of a request; empty if the request has none."""
         return extensions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
 
     def arguments_of(self, request: Request) -> Record:

@@ -27,7 +27,7 @@ def _named_files() -> Iterator[None]:
 
 @command
 def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
-    """Add traffic to a corpus. Every value is replaced by a value of the same shape, and nothing is sent.
+    """Add traffic to a corpus. Private values are replaced by values of the same shape, and nothing is sent.
 
     Args:
         files: HAR files, logs of JSON lines, access logs, output of curl -v, CSV files, inboxes, journals, folders.

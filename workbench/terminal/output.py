@@ -119,7 +119,7 @@ def _table(x: object, fields: list[str], how: Output) -> str:
 
 
 def _private(kinds: Collection[type[Any]]) -> set[str]:
-    """Return the names of all members of some records and their nested records, to show every value unmasked."""
+    """Return the names of all members of record classes and their nested records, to show all values unmasked."""
     names = {"extra"}
     for kind in kinds:
         for record in records(kind):
@@ -132,7 +132,7 @@ _IDS = frozenset({"id", "about"})
 
 
 def _length(head: str, cells: Sequence[Cell]) -> int:
-    """Return the width of a column. If a cell has several lines, the width is larger than any screen."""
+    """Return the width of a column. A cell with several lines makes the column too wide for any terminal."""
     return max(len(head), *(len(cell.text) if len(cell.lines) == 1 else sys.maxsize for cell in cells))
 
 

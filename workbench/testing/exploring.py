@@ -27,10 +27,10 @@ from workbench.testing.machine import MachineClock, machine_clock
 from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
-"""Function of a finished universe that raises AssertionError if the application is wrong."""
-_SHRINK_SECONDS = 60.0  # seconds; with an application behind HTTP, a universe takes long
+"""Function that receives a finished universe and raises AssertionError if the application is wrong."""
+_SHRINK_SECONDS = 60.0  # maximum seconds to make a failing universe smaller; behind HTTP, each run takes long
 _OUTLIVES = "nothing outlives a universe"
-_MAX_EFFECTS = 8  # maximum number of a transaction's effects with which a failure is explained
+_MAX_EFFECTS = 8  # maximum number of a transaction's events to combine: each event doubles the combinations
 
 
 def transactions_agree(universe: Universe) -> None:
@@ -112,7 +112,7 @@ class Failure:
     books: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the story as numbered lines, followed by both books and the decisions that replay the universe."""
+        """Return the story as numbered lines, the books of both sides, and the decisions that replay the universe."""
         story = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
         broken = f"broken: {self.breach.invariant}: {self.breach.found}"
         lines = [*story, *self.books, broken, f"decisions={dict(self.decisions)}"]
@@ -160,7 +160,7 @@ class _Explorer:
     application: Any
     invariants: Sequence[Invariant]
     sandbox: Sandbox
-    options: Mapping[str, Any]  # arguments of the universes
+    options: Mapping[str, Any]  # arguments of `Universe`
     plain_was_right: bool | None = None  # whether the invariants held in the first universe, which has no faults
 
     def run(self, decisions: Decisions) -> Universe:
@@ -215,7 +215,7 @@ class _Explorer:
         )
 
     def _shrunk(self, found: Universe) -> Universe:
-        """Return the universe without the decisions that the failure does not need. Search for `_SHRINK_SECONDS`."""
+        """Return the universe without the decisions that the failure does not need. Stop after `_SHRINK_SECONDS`."""
         ends, size = monotonic() + _SHRINK_SECONDS, len(found.decisions.taken)
         while size and monotonic() < ends:
             for fixed in _simpler(found.decisions.taken, size):
@@ -271,7 +271,7 @@ def explore(
         sandbox: Sandbox whose forks are used; default: a new one.
         fresh_modules: Modules of the application, such as ["shop"], that are reloaded when the application starts and
             after each crash, as in a new process.
-        progress: Whether to show a line with universes per second. An interrupt ends the exploration and returns the
+        progress: Whether to show a line with universes per second. Ctrl-C ends the exploration, which then returns its
             results so far.
 
     Raises:

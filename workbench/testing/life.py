@@ -113,7 +113,7 @@ class Life:
         self.story: list[Moment] = []
         self.counts: Counter[str] = Counter()
         self.breaches: list[Breach] = []
-        self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application has made
+        self.refunds: Counter[tuple[str, str]] = Counter()  # number of the application's refunds, by path and body
         self.calm = False  # whether no more faults occur
         self._factory = application
         self._agenda: list[tuple[float, int, Action]] = []
@@ -122,8 +122,6 @@ class Life:
         self._faults: Counter[str] = Counter()
         self._ticks = self._moved = 0
         self._process = Process(dead=True)
-
-    # interface for the application
 
     @cached_property
     def journal(self) -> Journal:
@@ -148,8 +146,6 @@ class Life:
             sqlite3.Connection.execute(database, f"PRAGMA {setting}")
         process.databases.append(database)
         return database
-
-    # what happens
 
     @property
     def trace(self) -> str:

@@ -74,7 +74,7 @@ def read_on_cluster(
     if not (isinstance(api, str) or callable(api)):
         raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
-            "client: each worker creates its own, so that no key is sent",
+            "client: each worker creates its own client, so that no key is sent",
             of="rewards.fetch",
         )
     threads = sum(cluster.nthreads().values())
@@ -115,11 +115,11 @@ def _client(target: Target, limits: Limits | None = None) -> Client:
 def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: Path
 ) -> dict[str, PageCursor]:
-    """Read some of the users on a worker into a folder. Return how each user's read ended."""
-    how: dict[str, Any] = {"concurrency": concurrency, "report": lambda _: None, "path": path}
+    """Read some of the users on a worker into a folder. Return the state of each user's read."""
     try:
         with _client(target, limits) as client:
-            return read_in_thread(Reading(client, users, wanted, **how)).cursors
+            reading = Reading(client, users, wanted, concurrency=concurrency, report=lambda _: None, path=path)
+            return read_in_thread(reading).cursors
     except WorkbenchError as error:
         if not hasattr(error, "partial"):
             raise

@@ -1,9 +1,8 @@
-"""Checks of requests before they are sent or when they arrive, and search for unusual values in answers.
+"""Checks of requests before sending or on arrival, and a search for unusual values in answers.
 
-`survey` visits a request once and records doubtful values. The other functions examine only these values. `problems`
-checks the interface's rules in the same way for client, sandbox and forms. `cautions` adds the values that a careful
-client refuses or warns about, such as masked values, invisible characters and implausible numbers. `flags` examines
-answers.
+`survey` visits a request once and records its doubtful values. `problems` checks them against the interface's rules,
+for client, sandbox and forms alike. `cautions` reports values that a careful client refuses or warns about, such as
+masked values, invisible characters and implausible numbers. `flags` reports unusual values of answers.
 """
 
 import ipaddress
@@ -47,7 +46,7 @@ class Doubtful:
     """A value that is missing or may break a rule, or a record with rules over several members."""
 
     path: str  # path of declared wire names; for a record with rules, the prefix of its members' paths
-    member: Member | None  # None for a record with rules, which is `holder`
+    member: Member | None  # None if the doubtful item is a record with rules; then `holder` is that record
     kind: Kind | None  # kind of the value; if the member is a list, kind of its items
     value: Any
     holder: Any  # record that contains the member
@@ -127,7 +126,7 @@ def _written(write: Callable[[Any], Any] | None, value: object) -> Any:
     try:
         return write(value) if write is not None else value
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return value  # the later check of types reports the value
+        return value  # `broken` reports the wrong type later
 
 
 @lru_cache(maxsize=256)
@@ -147,7 +146,7 @@ _LONGEST_PLAIN = 46  # in characters; private keys and seed phrases are longer
 
 
 def plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
-    """Return the usual class of a member's values, and a quick test. A value that passes the test has no problem."""
+    """Return the usual class of a member's values, and a quick test for valid values; (None, bool) without a test."""
     rule = member.about.rule
     match member.kind:
         case walk.Integer():
@@ -299,7 +298,7 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
     walk.Array: (lambda value: False, "a list"),
     walk.Untyped: (lambda value: True, ""),
 }
-"""Check for the values of each kind, with its description. Nested records and list items are checked separately."""
+"""Test for the values of each kind, and their name in messages. Nested records and list items are tested separately."""
 _NAMES = {
     "bool": "true or false",
     "int": "a number",
@@ -360,7 +359,7 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
 
 
 def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return problems and warnings beyond the interface's rules, as a careful client raises them.
+    """Return problems to refuse and problems to warn about, beyond the rules of the interface.
 
     Args:
         request: The record, or its survey.
@@ -473,7 +472,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer, each with a flag for whether a rule applies to its values."""
+    """Return each member of an answer, and whether a rule applies to its values."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

@@ -30,7 +30,7 @@ MAX_BODIES = 32 * 2**20
 HEAD_TIMEOUT = 10.0  # maximum seconds to receive the head of a request
 BODY_TIMEOUT = 20.0  # maximum seconds to receive the body of a request
 _PART = 2**18  # bytes per read of a file
-# headers that offer an upgrade of the protocol, which the `Connection` header lists too
+# headers that offer another protocol; the `Connection` header lists them too
 _OFFER = frozenset({b"upgrade", b"http2-settings"})
 _MIN_SLEEP = 0.001  # shortest wait of an event loop, in seconds
 
@@ -40,7 +40,7 @@ _SILENT = logging.NullHandler()
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 RefusalHandler = Callable[[int, str], Response]
-"""Function that builds the response to a request that is refused before the handler, from status and reason."""
+"""Function that builds the response to a request that never reaches the handler, from status and reason."""
 
 
 class PortTaken(WorkbenchError):
@@ -53,7 +53,7 @@ def bare(status: int, reason: str) -> Response:
 
 
 class _Refused(Exception):
-    """Status and reason of a request that is refused before the handler."""
+    """Status and reason of a request that never reaches the handler."""
 
 
 class _App:
@@ -77,7 +77,7 @@ class _App:
     async def __call__(self, scope: Any, receive: Any, send: object) -> None:
         try:
             await self._answer(scope, receive, send)
-        except asyncio.CancelledError:  # the server is stopping, so the outcome of the request is unknown
+        except asyncio.CancelledError:  # the server is stopping; the outcome is unknown, so no response is sent
             scope["extensions"]["transport"].abort()
             with suppress(asyncio.CancelledError):  # the event loop may have ended meanwhile
                 while (await receive())["type"] != "http.disconnect":
@@ -97,7 +97,7 @@ class _App:
             # A traceback is not logged, since it could contain parts of the request.
             log.error("a request failed with %s", type(error).__name__)
             response = self.refusal(500, "Internal server error")
-        if early is not None:  # sent only here, after the exception, whose frames hold the received bytes, is released
+        if early is not None:  # sent only after the exception is released, because its frames hold the received bytes
             await _send_early(early, receive, send)
             return
         await _send(response, scope, send)
@@ -187,7 +187,7 @@ def _start(response: Response, *more: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 async def _send_file(file: Path, scope: Any, send: Any) -> None:
-    """Send a file in parts, and close the connection of a client that accepts none in time."""
+    """Send a file in parts. Close the connection if the client does not accept a part in time."""
     with file.open("rb") as content:
         try:
             while part := await asyncio.to_thread(content.read, _PART):
@@ -200,7 +200,7 @@ async def _send_file(file: Path, scope: Any, send: Any) -> None:
 
 
 async def _send_early(response: Response, receive: Any, send: Any) -> None:
-    """Send a response before the request is complete. Close the connection only after the request.
+    """Send a response before the request is complete. Close the connection only after the request has ended.
 
     If the connection were closed earlier, the response could be lost.
     """
@@ -317,7 +317,8 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
         self._part = "head"
-        self._head = 1 - self._chunk  # the head may start anywhere in the chunk, so only one byte is certain
+        # The head may start at any byte of this chunk: count one byte. `data_received` adds the chunk's length.
+        self._head = 1 - self._chunk
 
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():  # the head is parsed again without the offer to upgrade
@@ -364,7 +365,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _set_timer(self) -> None:
-        """Start the timeout of the part being received."""
+        """Restart the timer for the part of the request that is being received."""
         if self._timer is not None:
             self._timer.cancel()
         seconds = HEAD_TIMEOUT if self._part == "head" else BODY_TIMEOUT
@@ -443,9 +444,9 @@ def serving(
     """Serve a handler in a thread within a `with` block, and yield the base URL.
 
     Args:
-        make_handler: Function that returns the handler for the URL.
+        make_handler: Function that returns the handler for the base URL.
         host: Address to listen on.
-        hosts: Further accepted host names. The URL contains the first.
+        hosts: Further accepted host names. The base URL contains the first, unless `host` is a loopback address.
         any_host: Paths that are answered for any host name.
         max_body: Maximum request body in bytes.
         refusal: Function that builds the response to a request that exceeds a limit.

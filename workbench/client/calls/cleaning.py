@@ -52,7 +52,7 @@ class Cleaner:
         return cleaned if again == compatible else again
 
     def _is_near(self, text: str) -> bool:
-        """Return whether a text may repeat a private value. If not, the pattern, which takes 50 ms, is not built."""
+        """Return whether a text may repeat a private value. If not, the pattern (50 ms to build) is not needed."""
         folded = _letters(text)
         return any(map(text.__contains__, self._marks)) or any(form in folded for form in self._folded)
 

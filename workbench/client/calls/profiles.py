@@ -171,7 +171,7 @@ def _key_in_file(where: str, name: str, path: Path) -> Problem:
 
 @hide_arguments
 def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the client arguments of a profile, with its key. The key may only be used with its former host.
+    """Return the client arguments of a profile, with its key. The key is bound to the first host that it is used with.
 
     Args:
         api_key: The key, or a function that fetches the key, such as from a vault; None searches the profile's sources.

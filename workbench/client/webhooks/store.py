@@ -120,7 +120,7 @@ class Receipt:
 
 
 def marked(event: AnyEvent, verified: bool) -> AnyEvent:
-    """Return an event with a mark if it was accepted without a signature."""
+    """Mark an event that was accepted without a signature. Return the event."""
     if not verified:
         unsigned = Problem("", "unsigned", "was accepted without a signature; anyone may have sent it")
         object.__setattr__(event, "marks", (*event.marks, unsigned))

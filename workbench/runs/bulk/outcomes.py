@@ -30,8 +30,8 @@ declare(
 )
 declare(
     "resume",
-    python="resume(api, path, rows) sends the rest",
-    other="resume the run to send the rest",
+    python="resume(api, path, rows) sends the remaining rows",
+    other="resume the run to send the remaining rows",
 )
 
 APPLICATION = 0x57425255  # "WBRU"
@@ -44,7 +44,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _SHOWN = 50  # maximum number of incomplete rows to show
-_REJECTED = "rejected"  # state in the file of a row with problems, whose outcome is "not_sent"
+_REJECTED = "rejected"  # stored state of a row with problems; its outcome is "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
@@ -57,7 +57,7 @@ class RowResult:
     outcome: str  # "planned" or "sending" until the call has ended, then "done", "refused", "not_sent" or "unknown"
     key: str | None = None  # value of the key column in this row
     id: str | None = None  # id of the created record, if the response has an id
-    answer_status: str | None = None  # application status in the response, or else the status of its record
+    answer_status: str | None = None  # application status in the response, or else its status
     status: int | None = None  # HTTP status
     attempt: str | None = None  # id of the entry in the client's journal, if the outcome is unknown
     message: str | None = None
@@ -106,7 +106,7 @@ class RunRecord:
         Args:
             plan: The planned rows. Rows with problems are recorded as rejected.
             target: The host, environment and world to send to.
-            key: Column that names a row.
+            key: Column whose values name the rows.
             accept_changes: Accept changes to rows that were never sent.
 
         Raises:
@@ -228,7 +228,7 @@ class RunRecord:
         try:
             self.record(result)
         except (UnusableFile, OSError) as error:
-            note = f"{result.message or result.outcome}; this could not be recorded"
+            note = f"{result.message or result.outcome}; this outcome could not be recorded"
             self._keep(attrs.evolve(result, message=note))
             return error
         return None

@@ -133,7 +133,7 @@ class Draft:
         self.chosen: dict[Alternative, int | None] = dict.fromkeys(self.alternatives)
         self.ticks: set[str] = set()
         self.accepted: set[str] = set()  # optional flags that a person decided to leave out
-        self._record: Any = None  # the request built from the current values
+        self._record: Any = None  # the request built from the current values; None until it is needed
 
     @hide_arguments
     def put(self, path: str, value: object) -> None:

@@ -133,7 +133,7 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
 """Actions of an opened row."""
 
 
-_FINAL = {"payment accounts": "deleted"}  # by tab, the column whose value rules out further actions
+_FINAL = {"payment accounts": "deleted"}  # the column whose value rules out further actions, by list
 
 _APPROVE = Offer(
     "review",
@@ -173,13 +173,13 @@ DONE: Mapping[str, str] = {
 
 
 def done(do: str, answer: object = None) -> str:
-    """Describe the result of an action: `Purchase declined`."""
+    """Describe the result of an action, such as `Purchase declined`."""
     text = DONE.get(do) or f"{sentence(rendering.label(do))}: done"
     return text.format(status=rendering.label(str(getattr(answer, "status", None) or "sent")))
 
 
 def of_tab(name: str, api: object) -> list[Offer]:
-    """Return the actions of a tab."""
+    """Return the actions of a list that need no open row."""
     return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
 
 

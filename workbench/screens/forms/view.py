@@ -139,7 +139,7 @@ class FormView(Quiet):
 
         arm = button(f"Arm {rendering.label(name)} in PRODUCTION", pressed, "wb-arm")
         arm.add_class("wb-send").add_class("wb-live")
-        text = "This call has an effect in production. It can only be sent while it is armed."
+        text = "This call has an effect in production. It can be sent only while the operation is armed."
         return ipywidgets.VBox([ipywidgets.HTML(f"<strong>{text}</strong>"), reason, minutes, arm]).add_class(
             "wb-section"
         )

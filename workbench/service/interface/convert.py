@@ -47,7 +47,7 @@ Names = Mapping[str, str]
 
 
 class Converter(cattrs.Converter):
-    """A `cattrs.Converter` for records, with the wire names of a profile. The function `converter()` returns it.
+    """A `cattrs.Converter` for records, with the wire names of a profile. `converter()` returns an instance.
 
     `structure(raw, cls)` reads wire members as a record, and `unstructure(record)` writes a record as wire members.
     Types composed of records and standard types work too, such as `structure(raw, list[User])`. Members use the hook of
@@ -294,7 +294,7 @@ class Converter(cattrs.Converter):
         *,
         from_query: bool = False,
     ) -> tuple[Any, tuple[Problem, ...], tuple[str, ...]]:
-        """Return wire members as the request of an operation, as a service does.
+        """Read wire members as the request of an operation, as a service does.
 
         Args:
             body: The wire object. With `from_query`, members are strings from the query.
@@ -395,7 +395,7 @@ def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Cal
 
 
 def _problems(error: BaseException, path: str) -> Iterator[Problem]:
-    """Yield the problems that an error of this package or of cattrs reports, each with its wire path."""
+    """Yield the problems that a workbench or cattrs error reports, each with its wire path."""
     if isinstance(error, Unreadable):
         yield from error.inside(path)
     elif isinstance(error, cattrs.BaseValidationError):
