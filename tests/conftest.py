@@ -43,13 +43,13 @@ _shared = functools.cache(_context)
 httpx._transports.default.create_ssl_context = (  # type: ignore[attr-defined]
     lambda verify=True, cert=None, trust_env=True: (_shared if verify is True else _context)(verify, cert, trust_env)
 )
-"""Otherwise each `httpx.get` of a test would read the certificates of all authorities, which takes 20 ms."""
+"""Shares the SSL context of all clients. Otherwise each `httpx.get` would read all certificates again, which takes 20 ms."""
 
 hypothesis.core.function_digest = lambda function: (
     f"{function.__module__}.{function.__qualname__}".encode()
     + getattr(function, "_hypothesis_internal_add_digest", b"")
 )
-"""Otherwise Hypothesis would tokenize a test source twice for each parameter, a quarter of the time of these tests."""
+"""Replaces a function that tokenizes a test's source twice for each parameter, a quarter of the time of Hypothesis tests."""
 
 CORES = min(os.cpu_count() or 1, 4)
 
@@ -57,14 +57,14 @@ OTHER_TIERS = re.compile(r"^pytestmark = .*\bmark\.(slow|browser|soak|notebook)\
 
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY = 4 << 30
-"""Free memory that is needed to store test files in memory. On a disk, each of thousands of databases waits for syncs."""
+"""Free bytes required to store test files in memory, because thousands of test databases would wait for syncs of a disk."""
 
 RECURSION = sys.getrecursionlimit()
 
 # Some images disable bytecode, and then each test process would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# tests that start pytest read this variable; see pyproject.toml
+# for pytest processes that tests start without the options of pyproject.toml, which has the reason
 os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
@@ -119,7 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
     os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
-    # under nohup, SIGINT and SIGHUP are ignored, but tests interrupt themselves and their child processes
+    # `nohup pytest &` in a script ignores SIGINT and SIGHUP, but tests interrupt themselves and their child processes
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # a child process inherits an ignored signal but not a Python handler, so with this handler a hangup ends it

@@ -67,11 +67,11 @@ class Disk:
         self.steps.append(Step("note", value=value))
 
     def healed(self) -> None:
-        """Refuse no further steps."""
+        """Let all further steps succeed."""
         self.refuse = None
 
     def path(self, name: Any) -> str | None:
-        """Return the path of a file in the folder."""
+        """Return the absolute path of a file in the folder; None for a file outside of it."""
         found = os.path.abspath(os.fsdecode(name))  # noqa: PTH100 - a link stays one
         return found if found.startswith(f"{self.folder}{os.sep}") or found == str(self.folder) else None
 
@@ -89,7 +89,7 @@ class Disk:
         self.steps.append(Step(kind, path, value, data))
 
     def notes(self, until: int | None = None) -> list[tuple[Any, ...]]:
-        """Return the notes made within the first steps."""
+        """Return the program's reports among the first `until` steps (default: all)."""
         return [step.value for step in self.steps[:until] if step.kind == "note"]
 
     @contextmanager
@@ -108,7 +108,7 @@ class Disk:
     # power cuts
 
     def cut(self, at: int, chance: random.Random, folder: Path) -> None:
-        """Create the folder as a power cut after the first steps could leave it.
+        """Create a folder as a power cut after the first `at` steps could leave it.
 
         Data that was written but not synced is present, missing or partial, independently for each sector. Renames and
         removals, which file systems log, are applied in order up to a random moment since the folder was synced.

@@ -38,7 +38,7 @@ PERSON = json.loads((Path(__file__).parent / "samples/create_user_application.re
 PURCHASE = {"currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
 
 Scenario = tuple[Callable[[], object], Callable[[], object], Callable[[], object], float]
-"""Function to interrupt, check after each interrupt, check at the end, and latest moment of an interrupt in seconds."""
+"""Function to interrupt, check after each interrupt, check at the end, and maximum seconds before an interrupt."""
 
 
 def example_card(api: Any) -> str:
@@ -297,7 +297,8 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
 
 KEY = "a-signing-key"
 Served = tuple[list[str], str, Callable[[str], Callable[[], str]], Callable[[], set[str]]]
-"""Arguments, pattern of the output that shows readiness, function from this output to a sender, reader of stored ids."""
+"""The command's arguments; the pattern of its output when it is ready; a function that takes the matches and returns a
+function that sends data and returns its id; and a function that reads the stored ids."""
 
 
 def serve(folder: Path) -> Served:
@@ -350,7 +351,7 @@ def buyer(url: str, code: str | None = None) -> Callable[[], str]:
 
 
 def purchases(api: Any) -> set[str]:
-    """Return the ids of all transactions."""
+    """Return the ids of all created transactions."""
     return {event.body.id for event in api.inbox.events("transaction.created")}
 
 
@@ -422,7 +423,7 @@ def stopped(
 
 
 def start_of_python() -> float:
-    """Return how long a process takes now that only imports httpx: 0.15 s on an idle machine."""
+    """Return the seconds that a process with only `import httpx` takes now: 0.15 s on an idle machine."""
     begun = time.monotonic()
     subprocess.run([sys.executable, "-c", "import httpx"], check=True)
     return time.monotonic() - begun

@@ -178,7 +178,7 @@ def test_a_run_is_known_again_by_its_installation_alone(
 
     assert secrets
     assert all(secret not in (tmp_path / "one" / store).read_bytes() for secret in secrets)
-    with pytest.raises(wb.WorkbenchError, match=r"differ from the former run|rows or the target have changed"):
+    with pytest.raises(wb.WorkbenchError, match=r"differ from the run in|rows or the target have changed"):
         _resumed(tmp_path / "one" / store)
 
 

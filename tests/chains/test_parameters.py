@@ -120,7 +120,7 @@ def test_a_signature_over_the_assumed_message(chain_id):
     signature = sign_ed25519(message, SECRET)
     other = {name: address(chain_id, "other") for name in ("proxy", "user", "asset", "recipient")}
     other |= {"amount": 500_001, "expires_at": 1_775_596_666, "salt": bytes(32)}
-    if chain_id == 901:  # Solana's message has a nonce, and its chain id is the same on all networks
+    if chain_id == 901:  # on Solana, the message has a nonce, and the same chain id on all networks
         other |= {"controller": address(chain_id, "other"), "nonce": 8}
     else:
         other["chain_id"] = chain_id - 1

@@ -110,12 +110,12 @@ def test_a_reader_that_stops_is_disconnected_and_keeps_no_other(served: str, mon
         assert connection.recv(12) == b"HTTP/1.1 200"
         assert httpx.get(f"{served}/setup").status_code == 200
         connection.settimeout(30)
-        with pytest.raises(ConnectionResetError):  # the upload is aborted before most of the file is sent
+        with pytest.raises(ConnectionResetError):  # because the client does not read the file
             http_wait(connection)
 
 
 def http_wait(connection: socket.socket) -> None:
-    """Wait until the server resets a connection of which nothing is read."""
+    """Send bytes, and read nothing, until the server resets the connection."""
     while True:
         try:
             connection.send(b"x")

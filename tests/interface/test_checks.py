@@ -492,7 +492,7 @@ def test_described_says_it_all() -> None:
 
     assert (
         line
-        == "Amount in the merchant's currency; in cents, whole number, at least 1; required; assumed: the required body fields are not shown."
+        == "Amount in the merchant's currency; in cents, whole number, at least 1; required; assumed: the document does not show which body fields are required."
     )
 
 

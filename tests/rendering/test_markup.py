@@ -143,7 +143,7 @@ def test_an_assumption_shows_its_reason_on_hover():
 
     (mark,) = [element for element in inspected(html) if element.get("title")]
     assert mark.text == "~"
-    assert mark.get("title") == "assumed: required or optional markers of payment-account fields are not shown"
+    assert mark.get("title") == "assumed: the document does not show which payment-account fields are required"
 
 
 def test_code_keeps_its_lines_and_blanks():

@@ -45,7 +45,7 @@ SCOPES = {
     "complete": "",
     "past": "",
     "partial": "Without an authorization in the source",
-    "currencies": "Left out, in EUR",
+    "currencies": " in EUR",
     "merged": "ompleteness unknown",
     "gaps": "",
     "inbox": "",
@@ -414,7 +414,7 @@ def _roll_forward(freq: str, currency: str = "usd") -> Job:
         assert set(known) | set(others) <= {row[0] for row in rows}
         case.periods(frame, freq, freq)
         assert (frame["closing_cents"] >= 0).all()
-        caveat = "Left out, in JPY" if case.scope == "currencies" else None
+        caveat = " in JPY" if case.scope == "currencies" else None
         return case.equal(frame, f"{freq} {ROLLED} posted_cents refunded_cents", rows, caveat=caveat)
 
     return run
@@ -428,7 +428,7 @@ job("Roll-forward of holds in EUR", ["currencies"])(_roll_forward("month", "eur"
 @job("Spend in EUR by merchant", ["currencies"])
 def _(case: Case) -> str:
     frame = case.all.filter(currency="eur").spend("merchant_name")
-    return case.equal(frame, f"merchant_name {FIGURES}", BY_MERCHANT.replace("usd", "eur"), caveat="Left out, in JPY")
+    return case.equal(frame, f"merchant_name {FIGURES}", BY_MERCHANT.replace("usd", "eur"), caveat=" in JPY")
 
 
 @job("Spend in JPY, exported in yen", ["currencies"])

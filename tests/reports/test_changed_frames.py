@@ -101,7 +101,7 @@ REFUSED: dict[str, tuple[str, Change, str]] = {
     "a transaction in two currencies": (
         "transactions",
         lambda frame: pd.concat([frame, frame.assign(currency="eur")]),
-        "differ and have the same updated_at",
+        "different rows of the same updated_at",
     ),
 }
 
@@ -153,12 +153,12 @@ def test_equal_rows_without_an_id_are_stated(kind: str, key: str) -> None:
 NOTES: dict[str, tuple[list[Any], str]] = {
     "an unknown envelope": (
         [{"time": row["at"], "message": row["event"]} for row in deliveries()],
-        "Left out, object without resource and action: 6.",
+        "Left out: 6 (object without resource and action).",
     ),
-    "another object": ([*deliveries(), {"level": "info"}], "Left out, object without resource and action: 1."),
+    "another object": ([*deliveries(), {"level": "info"}], "Left out: 1 (object without resource and action)."),
     "an unknown kind": (
         [*deliveries(), {"event": deliveries()[0]["event"] | {"id": "new", "action": "captured"}}],
-        "Left out, event of an unknown kind: 1.",
+        "Left out: 1 (event of an unknown kind).",
     ),
     "nothing": ([], "The source has no card transactions."),
     "no currency": (
@@ -188,7 +188,7 @@ def test_an_unfinished_last_line_is_counted(tmp_path: Path) -> None:
     read = wb.events.read_log(log)
     spend = wb.history(read).spend("currency")
 
-    assert "Left out, unfinished last line: 1." in spend.attrs["notes"]
+    assert "Left out: 1 (unfinished last line)." in spend.attrs["notes"]
     assert [(reject.line, reject.problem) for reject in read.rejects] == [(6, "unfinished last line")]
 
 
@@ -269,7 +269,7 @@ def test_the_distance_of_another_clock_has_a_unit_that_fits() -> None:
     "start, kind",
     [
         (b"PK\x03\x04", "a ZIP archive or a spreadsheet"),
-        (b"BZh9", "packed with bzip2"),
+        (b"BZh9", "compressed with bzip2"),
         (b"%PDF-1.7", "a PDF document"),
     ],
     ids=["zip", "bzip2", "pdf"],

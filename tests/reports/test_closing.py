@@ -174,7 +174,7 @@ def test_three_closes_from_every_source(tmp_path: Path) -> None:
         for month, cents in by_month(close.frames["Prior period"]).items():
             known[month] = known.get(month, 0) + cents
         assert (len(close.frames["Prior period"]) > 0) == any("Prior period: " in line for line in close.statement)
-        signed = [line for line in close.statement if line.startswith("Opening: signed")]
+        signed = [line for line in close.statement if line.startswith("Opening: ")]
         assert len(signed) == (number > 0)
     arrived = by_month(wb.history(late).filter(at="2026-04-01").postings())
     assert {month: known[month] for month in MONTHS} == {month: arrived[month] for month in MONTHS}
@@ -367,7 +367,8 @@ def test_what_arrives_late_has_a_line(tmp_path: Path) -> None:
     assert known
     assert february.frames["Prior period"]["posting"].tolist()[:1] == ["settlement"]
     assert any(
-        "signed 7.00 USD by A. Person, now 0.00 USD: changed by -7.00 USD" in line for line in february.statement
+        "7.00 USD in the close signed by A. Person, 0.00 USD now; change -7.00 USD" in line
+        for line in february.statement
     )
 
 

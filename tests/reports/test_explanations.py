@@ -115,9 +115,7 @@ def test_postings_events_and_requests(spend: Any) -> None:
     net = wb.history(api).explain(bought, "net_cents", bought["refunded_cents"].tolist().index(700))
     assert net[["posting", "contribution_cents"]].to_numpy().tolist() == [["settlement", 2_500], ["refund", -700]]
     assert explained.attrs["number"] == "2800"
-    assert any(
-        "Left out, in JPY: 1 posting (posted 400 JPY, net 400 JPY)." in note for note in explained.attrs["notes"]
-    )
+    assert any("Left out: 1 posting in JPY (posted 400 JPY, net 400 JPY)." in note for note in explained.attrs["notes"])
 
 
 @pytest.mark.slow
@@ -196,8 +194,8 @@ def test_what_cannot_be_explained_is_refused(spend: Any) -> None:
     bare = pd.DataFrame(frame)
     bare.attrs = {}
     for given, row, column, problem in (
-        (changed, 0, "net_cents", "it has changed since"),
-        (bare, 0, "net_cents", "not a report of this process"),
+        (changed, 0, "net_cents", "the frame was changed"),
+        (bare, 0, "net_cents", "not a report that this process computed"),
         (frame, 0, "merchant_name", "not a number computed from rows"),
         (frame.drop(columns="merchant_name"), 0, "net_cents", "which identifies a row"),
         (frame, 9, "net_cents", "position from 0"),

@@ -106,7 +106,7 @@ def test_a_column_may_be_missing(kind: str, half: int) -> None:
         except UsageError as error:
             refused.append(str(error))
 
-    assert all(re.search("expected|must have one column|has no column", message) for message in refused)
+    assert all(re.search("expected|must have exactly one column|has no column", message) for message in refused)
 
 
 def test_rows_without_an_id_are_not_reads_of_one_transaction() -> None:

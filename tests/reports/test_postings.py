@@ -96,7 +96,7 @@ def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
 
     assert table.postings().loc[table.postings()["posting"] == "refund", "at"].isna().all()
     assert (
-        "Left out, period not known: 1 posting (refunded 0.40 USD, net -0.40 USD)."
+        "Left out: 1 posting with an unknown period (refunded 0.40 USD, net -0.40 USD)."
         in table.spend(freq="month").attrs["notes"]
     )
 

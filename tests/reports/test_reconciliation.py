@@ -83,7 +83,7 @@ def test_each_kind_of_break_in_each_currency(kind: str, code: str) -> None:
     assert dict(zip(breaks["transaction_id"], breaks["break"], strict=True)) == kinds
     assert breaks["difference_cents"].sum() == difference
     assert breaks.attrs["unexplained"][code] == (difference if kind in _PAIRED else 0)
-    assert (f"Explained, {kind}: 1 row, " in statement) == (kind not in _PAIRED)
+    assert (f"Explained ({kind}): 1 row, " in statement) == (kind not in _PAIRED)
 
 
 @pytest.mark.parametrize("cents, code", across([1, -7, 250_000], OTHER))

@@ -122,7 +122,7 @@ def test_currencies_are_never_added() -> None:
 
     for frame in made[:1] + made[2:-1]:
         assert {"usd", "eur", "jpy"} == set(frame["currency"]), frame.attrs["kind"]
-    assert "Left out, in JPY: 1 authorization" in " ".join(made[-1].attrs["notes"])
+    assert "Left out: 1 authorization in JPY" in " ".join(made[-1].attrs["notes"])
     assert wb.history(table).filter(currency="JPY").spend()["net_cents"].tolist() == [29_552]
     assert wb.history(table).filter(currency="eur").spend()["net_cents"].tolist() == [2_000]
     assert wb.history(table).approvals(freq=None)["authorizations"].tolist() == [3]
@@ -215,7 +215,7 @@ def test_anomalies_are_listed_and_counted() -> None:
     ]
     amounts = dict(zip(found["transaction_id"], found["amount_cents"], strict=True))
     assert (amounts["above"], amounts["refunded"], amounts["old"]) == (300, 50, 70)
-    assert "Left out, event of an unknown kind: 1." in wb.history(log).transactions().attrs["notes"]
+    assert "Left out: 1 (event of an unknown kind)." in wb.history(log).transactions().attrs["notes"]
     assert len(wb.history(plain).anomalies()) == 0
     assert len(wb.history([*plain, *plain]).anomalies()) == 0  # the log contains duplicate deliveries
     busy = [*(one for number in range(60) for one in bought(f"q{number}", 1, number / 60)), *bought("z", 1, 4, 0)]
@@ -275,7 +275,7 @@ def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
     }
     assert (rolled["authorized_cents"], rolled["released_cents"], rolled["settled_cents"]) == (5_000, 0, 5_000)
     assert (rolled["closing_cents"], rolled["posted_cents"]) == (0, 12_000)
-    assert "Left out, a hold that began before the source: 3 postings." in table.attrs["notes"]
+    assert "Left out: 3 postings with a hold that began before the source." in table.attrs["notes"]
 
 
 def test_a_cent_at_the_first_moment_of_a_month() -> None:

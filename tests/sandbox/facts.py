@@ -635,7 +635,7 @@ def review_events(status: str) -> Callable[[Api], bool]:
 
 
 def terms(api: Api) -> bool:
-    """After the terms are accepted, one more event reports `approved`."""
+    """Return whether accepting the terms sends one event, which reports `approved`."""
     user = plain_user(api)
     api.sandbox.review(user, "tosNotAccepted")
     waiting = api.sandbox.events()[-1].payload["body"]

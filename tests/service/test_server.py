@@ -129,7 +129,9 @@ def test_another_host_is_named(door: Plain) -> None:
     _, said, _ = door.send("GET", CONTRACTS, headers={"Host": "sandbox.example:80"})
     _, odd, _ = door.send("GET", CONTRACTS, headers={"Host": "a\xad\x85b"})
 
-    assert said["message"].startswith("sandbox.example is not a host name of this server: start it with --host-name")
+    assert said["message"].startswith(
+        "sandbox.example is not a host name of this server: start the server with --host-name"
+    )
     assert odd["message"].isprintable()
 
 

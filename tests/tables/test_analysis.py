@@ -112,9 +112,9 @@ def test_rows_that_are_left_out_are_counted(world: Any) -> None:
     assert dict(zip(both["currency"], both["net_cents"], strict=True))["eur"] == cents
     assert usd["net_cents"].sum() + cents == frame["net_cents"].sum()
     assert entry | {"net_cents": cents} in usd.attrs["left_out"]
-    assert f"Left out, in EUR: 3 postings (posted {cents / 100:,.2f} EUR" in "\n".join(usd.attrs["notes"])
+    assert f"Left out: 3 postings in EUR (posted {cents / 100:,.2f} EUR" in "\n".join(usd.attrs["notes"])
     notes = "\n".join(wb.history(frame).posting_times().attrs["notes"])
-    assert "Left out, without a time: 2 transactions (" in notes
+    assert "Left out: 2 transactions without a time (" in notes
     assert f"posted {untimed / 100:,.2f} USD" in notes
 
 
@@ -246,8 +246,8 @@ def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None
         assert (without["rows"], without["points"]) == (2, frame["points"].iloc[[1, 4]].sum())
         assert report[column].iloc[-1] == signed.iloc[:-3].sum() - signed.iloc[[1, 4]].sum()
         notes = report.attrs["notes"]
-        assert f"Left out, without created_at: 2 rows (points {without['points'].normalize():,f})." in notes
-        assert "Left out, without points: 1 row." in notes
+        assert f"Left out: 2 rows without created_at (points {without['points'].normalize():,f})." in notes
+        assert "Left out: 1 row without points." in notes
         repeated = f"Rows that occur more than once, as after concat: 3 (points {points['points'].iloc[-3:].sum().normalize():,f}); each counts once."
         assert repeated in notes
 
@@ -346,5 +346,5 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
     assert "Rows that occur more than once, as after concat: 3; each counts once." in twice.attrs["notes"]
     resolved = [{**record, "status": "canceled"} for record in disputes[:1]]
     for reads in ([*disputes, *resolved], [*resolved, *disputes]):
-        with pytest.raises(UsageError, match="rows with one id and different status: 1; keep one of them"):
+        with pytest.raises(UsageError, match="ids with different status in their rows: 1; keep one row of each"):
             wb.history(reads).disputes()

@@ -300,7 +300,7 @@ def entities() -> bytes:
 
 XLSX = {
     "a bomb": (bomb, "packed size"),
-    "entities": (entities, "entity declarations"),
+    "entities": (entities, "declares XML entities"),
     "no zip": (lambda: b"hello", "not a readable XLSX"),
     "half a zip": (lambda: sheet({"A1": "a"})[:-200], "not a readable XLSX"),
     "no sheet": (lambda: b"PK\x05\x06" + b"\0" * 18, "not a readable XLSX"),
@@ -394,7 +394,7 @@ def test_a_long_header_is_read_in_linear_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "number,words",
     [
-        ("1e999999999", "row 2: a cell has a number out of range"),
+        ("1e999999999", "row 2: a cell has a number that is not finite"),
         ("Infinity", "not a readable"),
         ("NaN", "not a readable"),
     ],

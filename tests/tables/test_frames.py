@@ -386,15 +386,15 @@ def test_stored_records_have_times_and_columns_to_reveal(kind: str) -> None:
 @pytest.mark.parametrize("x", [5, "x", None, int, [1, 2]], ids=str)
 def test_other_objects_are_refused_in_words(x: Any) -> None:
     """The message says what it is, and what is taken."""
-    with pytest.raises(UsageError, match=r"cannot convert .* to a DataFrame; it takes records, events, mappings"):
+    with pytest.raises(UsageError, match=r"cannot convert .* to a DataFrame; allowed are records, events, mappings"):
         to_frame(x)
 
 
 def test_a_frame_of_a_cluster_is_refused_with_what_to_do() -> None:
-    """Frames and reports take what is in memory, and say how a frame of a cluster is reduced."""
+    """Frames and reports take what is in memory, and say how to load or aggregate a Dask DataFrame."""
     cluster = type("Lazy", (), {"compute": lambda self: None})()
     for take in (to_frame, (lambda x: wb.history(x).spend()), (lambda x: wb.history(x).points())):
-        with pytest.raises(ValueError, match=r"pass frame\.compute\(\), or reduce it first"):
+        with pytest.raises(ValueError, match=r"pass frame\.compute\(\), or aggregate first"):
             take(cluster)
 
 

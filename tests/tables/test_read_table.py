@@ -264,7 +264,7 @@ def test_units_are_stated(tmp_path: Path, name: str) -> None:
 def test_names_of_the_file_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,currency\n12.50,mine\n")
 
-    with pytest.raises(UsageError, match="name it in columns"):
+    with pytest.raises(UsageError, match="rename that column"):
         wb.read_table(tmp_path / "a.csv", columns={"amount": "a"}, currency="EUR")
 
 

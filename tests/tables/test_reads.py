@@ -166,7 +166,7 @@ def test_beyond_the_offset_each_type_is_read_by_itself(tmp_path: Path) -> None:
 
     assert sorted(rewards.frame()["id"]) == sorted(one["id"] for rows in service.rows.values() for one in rows)
     assert rewards.complete
-    assert any(f"user {user_id(0)} was read by type too" in note for note in rewards.notes)
+    assert any(f"each type was also read separately for user {user_id(0)}" in note for note in rewards.notes)
     pd.testing.assert_frame_equal(rewards.frame(), read(service, path=tmp_path / "r").frame())
     assert read(service, path=tmp_path / "r").notes == rewards.notes
 
@@ -209,7 +209,7 @@ def test_ids_in_both_types_and_rows_without_id() -> None:
 
     assert rewards.frame()["id"].isna().tolist() == [False, False, True, True]
     assert any(note.startswith("2 rows have no id") for note in rewards.notes)
-    assert any(note.startswith("Rows that were received twice and are here once: 1.") for note in rewards.notes)
+    assert any(note.startswith("Repeated rows that were received and removed: 1.") for note in rewards.notes)
 
 
 @pytest.mark.parametrize("items", [b'{"items":null}', b"{}", b'{"items":{}}', b"[]"], ids=str)
@@ -421,7 +421,7 @@ def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
     """Earned and redeemed do not mix in one folder, nor do strange files."""
     service = Service(usual(1, 5))
     read(service, path=tmp_path / "a")
-    with pytest.raises(UsageError, match="contains another read"):
+    with pytest.raises(UsageError, match="contains a different read"):
         read(service, path=tmp_path / "a", type="earned")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "x.txt").write_text("mine")

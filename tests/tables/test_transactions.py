@@ -104,7 +104,7 @@ def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
     frame = wb.history(api.inbox.events()).transactions()
 
     assert frame["refunded_at"].isna().all()
-    assert "Refunded transactions without a time of the refund: 2 (refunded 23.00 USD)." in frame.attrs["notes"]
+    assert "Refunded transactions without a refund time: 2 (refunded 23.00 USD)." in frame.attrs["notes"]
 
 
 @pytest.mark.slow

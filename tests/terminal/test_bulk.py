@@ -51,7 +51,7 @@ def test_beyond_the_offset_each_type_is_read(wb, guide):
 
     assert ended.code == 0
     assert len(ended.out.splitlines()) > 10_100
-    assert "was read by type too" in ended.err
+    assert "each type was also read separately" in ended.err
 
 
 def test_rewards_are_saved(wb, guide, tmp_path):

@@ -243,8 +243,8 @@ class Sandbox(Controls):
         settings = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not settings.get("random_keys"):
             raise UsageError(
-                "Its API keys are derived from the seed, so others know them; to serve beyond this machine, create "
-                "the sandbox with api_key=… or random_keys=True."
+                "The sandbox's API keys are derived from the seed, so others know them; to serve beyond this machine, "
+                "create the sandbox with api_key=… or random_keys=True."
             )
         return self._serving(host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile, forwarded=forwarded)
 
@@ -265,8 +265,9 @@ class Sandbox(Controls):
         )
 
     def share(self) -> str:
-        """Serve to this machine until this sandbox is closed, and return the URL. Commands and curl can then use its
-        state.
+        """Serve this sandbox to this machine until the sandbox is closed, and return the URL.
+
+        Commands and curl can then use its state.
 
         Repeated calls return the same URL. The command `workbench --url URL …` needs no key, and curl sends the key
         from the guide. At this URL random keys replace the seeded keys, which are equal on every machine.

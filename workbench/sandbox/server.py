@@ -82,7 +82,7 @@ def is_foreign(request: Request, url: str) -> bool:
 def refused(status: int, message: str, error: str | None = None, headers: Texts = MappingProxyType({})) -> Response:
     """Return a response with an error in the documented format. Source: Errors."""
     if status == HTTPStatus.MISDIRECTED_REQUEST:
-        message += ": start it with --host-name and this name, in Python with hosts=[…]"
+        message += ": start the server with --host-name and this name, in Python with hosts=[…]"
     body = {"statusCode": status, "error": error or table.ERRORS[status], "message": message}
     return Response(status=status, headers={**_JSON, **headers}, body=strict_json.dumps(body))
 
@@ -182,7 +182,7 @@ class App:
     def _openapi(self, request: Request) -> bytes:
         """Return the OpenAPI document of the interface. Its server URL is relative, and so is valid behind a proxy."""
         server = self._prefix(request) + table.PREFIX
-        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some validators require a scheme
+        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some validators need a scheme
         linked = {"description": "Controls of this sandbox", "url": controls}
         described = {**self._document, "servers": [{"url": server}], "externalDocs": linked}
         return json.dumps(described).encode()  # ASCII only, since YAML parsers refuse some control characters

@@ -39,7 +39,7 @@ Books = Mapping[str, Any]
 
 
 class Universe(Deliveries):
-    """One run of an application. The application gets its sessions, database and clock from the universe.
+    """One simulated run of an application. The application gets its sessions, database and clock from the universe.
 
     Args:
         given: Application, sandbox, decisions and folder, in the order of `Life`.

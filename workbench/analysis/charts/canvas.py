@@ -1,6 +1,6 @@
-"""Canvas of a chart: Axes, title, notes, bars and lines. matplotlib's global state does not change.
+"""Canvas of a chart: Axes, title, axis labels, legend and notes. matplotlib's global state does not change.
 
-A new figure is a plain `Figure` without pyplot, so figures do not accumulate. A notebook shows the figure once, through
+Figures are created without pyplot, which would keep each of them in memory. A notebook shows a figure once, through
 the returned Axes. Notebooks get a transparent SVG whose text takes the color of the page, in light and dark themes;
 saved files have a white background. The colors of an active matplotlib style are preserved. The label of the Axes is
 the alternative text of the chart.
@@ -26,7 +26,7 @@ from workbench.analysis.tables.rows import UNKNOWN
 from workbench.service.rendering.markup import Drawing
 
 INK = "#6f7681"
-"""Text color in saved files: contrast 4.6 on white, 4.1 on #111. In notebooks, text has the page's text color."""
+"""Text color in saved files: contrast ratio 4.6 on white, 4.1 on #111. In notebooks, text has the page's color."""
 Size = Literal["notebook", "slide", "compact"] | tuple[float, float]
 _SIZES = {"notebook": (7.2, 4.2), "slide": (13.3, 7.5), "compact": (4.6, 2.3)}
 _LEAST = 10.0  # minimum text size, in points
@@ -34,14 +34,14 @@ _MAX_NOTES = 5
 LETTER = 0.58  # average width of a character, relative to the font size
 _SHORT = 21  # maximum length of a name in a compact chart, in characters
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
-_REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that compact charts leave out
+_REST = re.compile(r", | \([\d,]+\xa0")  # compact charts cut a label at the first match
 _UNUSED = re.compile("<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
 INCOMPLETE = "Not complete: rows are missing."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
 
 class Page(Figure):
-    """Figure with text in any script. Browsers choose the fonts of SVG; PNG shows boxes for missing characters."""
+    """Figure whose text may be in any script. Browsers choose fonts for SVG; PNG shows boxes for missing characters."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
         """Write the figure to a file. SVG files contain text as text, not as outlines."""
@@ -71,7 +71,8 @@ class Chart(Axes):
     def _repr_html_(self) -> Drawing:
         figure = figure_of(self)
         file, width = StringIO(), figure.get_figwidth() * 96
-        face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"  # color of the page
+        # a white background becomes transparent, so that the page's background shows through
+        face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "workbench"}):
             nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(file, format="svg", facecolor=face, metadata=nothing)
@@ -81,7 +82,7 @@ class Chart(Axes):
 
 
 def _inline(svg: str) -> str:
-    """Return matplotlib's SVG from the view box on, in the font and color of the page and without global ids."""
+    """Return matplotlib's SVG from its `viewBox` on, with the page's font and text color and without group ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
     body = _UNUSED.sub("", body)
@@ -102,7 +103,7 @@ class Canvas:
     ink: str
     width: float  # width in inches
     own: bool
-    compact: bool = False  # whether the surrounding page shows the title and the notes instead of the chart
+    compact: bool = False  # whether the chart leaves out title and notes, because the page around it shows them
     findings: list[str] = attrs.field(factory=list)  # sentences for the alternative text
 
     @property
@@ -117,18 +118,18 @@ class Canvas:
         )
 
     def letters(self, inches: float, size: float) -> int:
-        """Return the number of characters that fit into a width at a font size."""
+        """Return the number of characters that fit into a width in inches, at a font size in points."""
         return int(inches * 72 / (LETTER * size))
 
     def short(self, text: str) -> str:
-        """Return a name or label, shortened on a compact chart."""
+        """Shorten a name or label on a compact chart; return it unchanged on any other chart."""
         return _REST.split(text)[0][:_SHORT] if self.compact else text
 
     def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
         """Write the title, and the subject as its subtitle. Without a title, the subject is the title.
 
-        With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width beside the axis
-        labels.
+        With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width that the longest
+        of `labels` leaves.
         """
         subject += " (not complete)" if self.data.attrs.get("complete") is False else ""
         self.say(title or "", subject)
@@ -152,7 +153,7 @@ class Canvas:
         self.axes.annotate(text, (0, y), (0, dy), fontsize=self.small, color=self.ink, **place, **look)
 
     def notes(self, *more: str) -> None:
-        """Write the distinct notes below the chart: a note on missing rows, then `more`, then the frame's notes."""
+        """Write each distinct note below the chart: a note on missing rows, then `more`, then the frame's notes."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
         notes = [note for note in dict.fromkeys((first, *more, *marks.get("notes", ()))) if note]
@@ -184,7 +185,7 @@ class Canvas:
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
 
     def time_axis(self, steps: Steps, unit: str) -> None:
-        """Label the horizontal axis with the time steps, and the vertical axis with numbers."""
+        """Label the horizontal axis with the time steps, and the vertical axis with numbers and their unit."""
         self.axes.axhline(0, color=self.ink, linewidth=0.8)
         self.numbers("y")
         self.labels(steps.unit, unit)
@@ -192,7 +193,7 @@ class Canvas:
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
-        """Write a label at a data point. `dx` and `dy` in `look` move the label, in points at notebook size."""
+        """Write a label at a data point. `dx` and `dy` in `look` move the label, in ninths of the font size."""
         move = (look.pop("dx", 0) * self.base / 9, look.pop("dy", 0) * self.base / 9)
         look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, "gid": "value", **look}
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)
@@ -233,7 +234,7 @@ class Canvas:
 
 
 def page_of(size: Size, rows: int) -> Axes:
-    """Return the Axes of a new figure. The number of bar rows determines the height."""
+    """Return the Axes of a new figure. The number of bar rows sets the height of notebook and compact figures."""
     width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
     if rows and isinstance(size, str) and size != "slide":
         height = min((1.9 if size == "notebook" else 0.3) + 0.29 * max(rows, 4), 9.0)
@@ -248,7 +249,7 @@ def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterat
     """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings."""
     with mpl.rc_context(_NEUTRAL):
         color = mpl.rcParams["text.color"]
-        ink = INK if color == "black" else color  # readable on both white and black
+        ink = INK if color == "black" else color  # matplotlib's default, black, is unreadable on a dark page
         axes = page_of(size, rows) if ax is None else ax
         width = figure_of(axes).get_figwidth()
         if ax is not None:

@@ -1,4 +1,4 @@
-"""Data of a chart: frame, notes, exact sums, time steps, and external text, sanitized and shortened."""
+"""Prepare the data of a chart: frame, notes, exact sums, time steps, and sanitized, shortened external text."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import text
 
 MAX_LABEL = 30
-"""Maximum number of characters shown of a label."""
-_MAX_READ = 400  # characters of a text that are read; the rest is ignored
+"""Maximum length of a label, in characters."""
+_MAX_READ = 400  # number of characters that `label` reads of a text; it ignores the rest
 _MAX_MARKS = 2  # maximum combining marks per character; more would cover neighboring characters
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def label(text: object, limit: int = MAX_LABEL) -> str:
-    """Return external text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
+    """Return external text as a label: one line of at most `limit` characters, without hidden characters or TeX."""
     if is_missing(text):
         return "(none)"
     shown = visible(str(text)[:_MAX_READ].strip())
@@ -96,7 +96,7 @@ def scale_of(values: Iterable[Number]) -> Scale:
 
 
 def number(value: Number, places: int | None = None) -> str:
-    """Format a number as a label: with all digits up to ten million, above that with four digits and a scale.
+    """Format a number as a label: `1,234.5`; from ten million on with four digits and a scale, such as `12.35 M`.
 
     Args:
         places: Decimal places (default: as in the value, at most three).
@@ -122,7 +122,7 @@ def dollars(cents: Number, currency: str = "USD") -> str:
 
 
 def percent(part: int, total: int) -> str:
-    """Return a part of a total as a percentage."""
+    """Format a part of a total as a percentage; a dash if the total is 0."""
     return f"{part / total:.1%}" if total else "–"
 
 
@@ -132,7 +132,7 @@ def not_drawn(count: int, total: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count and its noun with a non-breaking space: `1 row`, `2 rows`."""
+    """Format a count and its noun, joined by a non-breaking space: `1 row`, `2 rows`."""
     return text.counted(count, f"{noun}s").replace(" ", "\xa0")
 
 
@@ -153,7 +153,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     """Return a chart's data as a frame. The data are a frame, records, or a result with a `frame` method.
 
     Raises:
-        UsageError: One of `columns` is missing, or the frame is on a cluster.
+        UsageError: One of `columns` is missing, or the frame is a Dask DataFrame.
     """
     frame = with_checked_marks(to_frame(data, of=of))
     missing = [name for name in columns if name not in frame]
@@ -170,20 +170,20 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
 
 
 def source_table(data: object, method: str, *columns: str) -> pd.DataFrame:
-    """Return a report as a frame; from any other source, compute the report with `method` of `wb.history`."""
+    """Return `data` if it is a frame with the columns; otherwise compute the report with `method` of `wb.history`."""
     known = isinstance(data, pd.DataFrame) and set(columns) <= set(data)
     return table(data if known else getattr(history(data), method)(), *columns)
 
 
 def report(data: object, method: str, *columns: str) -> pd.DataFrame:
-    """Return a report as a frame, as `source_table` does.
+    """Return a report as `source_table` does, without its column `currency`.
 
     Raises:
         UsageError: Amounts are in several currencies.
     """
     frame = source_table(data, method, *columns)
     if "currency" in frame and frame["currency"].nunique(dropna=False) > 1:
-        raise UsageError("a chart has one currency: history.filter(currency=…)", of="charts")
+        raise UsageError("a chart can show only one currency: use history.filter(currency=…)", of="charts")
     return frame.drop(columns="currency", errors="ignore")
 
 
@@ -234,7 +234,7 @@ class Steps:
 
     by: Every
     starts: Any  # datetime64, one per step
-    positions: Any  # one per row
+    positions: Any  # step index of each row, or -1
     tz: str = "UTC"
 
     def label(self, index: int) -> str:

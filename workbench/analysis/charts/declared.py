@@ -14,12 +14,12 @@ P = ParamSpec("P")
 _DOC = """
     ax: Axes to draw on; a new figure of `size` by default.
     size: "notebook", "slide", "compact", or width and height in inches.
-    title: Title in place of the default, which becomes the subtitle.
+    title: Title. The default title then becomes the subtitle.
 """
 
 
 class Place(TypedDict, total=False):
-    """Where a chart is drawn; every chart function takes these arguments."""
+    """Arguments of every chart function: where to draw the chart, its size and its title."""
 
     ax: Axes | None
     size: Size
@@ -59,7 +59,7 @@ def drawn(
     """Draw a picture with its title and notes. An empty plot states why it is empty."""
     form = picture.form or form
     is_empty = not len(picture.rows)
-    names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # limit the width of the title
+    names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # long names leave less width for a title
     rows = picture.rows[form.by].nunique() if form.kind == "grid" else len(names)
     has_legend = bool(picture.legend or picture.nested)
     with canvas(picture.data, ax, size, rows) as on:

@@ -75,7 +75,7 @@ def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
         text += f", {ever[status]:,} ever" if has_past else ""
         lengths = [ever[status], now[status]] if has_past else [now[status]]
         bars.append(Bar(_status(status), text, lengths, [look(status)] * len(lengths)))
-    subject = f"{counted(now.total(), 'application')}: present status{' and ever reached' if has_past else ''}"
+    subject = f"{counted(now.total(), 'application')}: current status{', and each status reached' if has_past else ''}"
     unknown = "" if has_past else "Earlier statuses are not in this frame; draw events to see them."
     notes, nested = [unknown, _more(statuses, "statuses")], ("ever", "now") if has_past else ()
     return Picture(data=data, rows=bars, subject=subject, unit="applications", notes=notes, nested=nested)
@@ -153,7 +153,7 @@ def _attempts(attempts: Any) -> int:
 
 @chart("bars", empty="no row has a start and an end")
 def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
-    """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
+    """Draw the time from one event to the next: the median, with the 90th percentile (postings) or the longest time.
 
     Args:
         times: The result of `history.posting_times` (authorization to posting, in hours), of `history.time_in_status`
@@ -172,15 +172,16 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
         groups = groups.loc[_in_order(groups.index)]
         notes.append(left_out(len(data) - len(ended), "without a start or an end"))
     groups, bars = groups[groups.iloc[:, 0].notna()], []
+    name_of_most = "90th percentile" if is_posting else "longest"
     for name, median, most, count in groups.iloc[:_MAX].itertuples():
-        text = f"{median:,.3g}, most {most:,.3g} ({counted(int(count), 'row')})"
+        text = f"{median:,.3g}, {name_of_most} {most:,.3g} ({counted(int(count), 'row')})"
         looks = [Look(BLUE) if is_posting else look(name)] * 2
         bars.append(Bar(label(name) if is_posting else _status(name), text, [most, median], looks))
     notes.append(_more([*groups.index], "groups"))
     subject = "Time from authorization to posting" if is_posting else "Time in each status"
     unit = "hours" if is_posting else "days"
-    subject += ": median, and most of them"
-    return Picture(data=data, rows=bars, subject=subject, unit=unit, notes=notes, nested=("most", "median"))
+    subject += f": median and {name_of_most}"
+    return Picture(data=data, rows=bars, subject=subject, unit=unit, notes=notes, nested=(name_of_most, "median"))
 
 
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
@@ -215,7 +216,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
 
 
 def _balances(data: pd.DataFrame) -> Picture:
-    """Return a picture of the value by chain over time, from each chain's last record of each day."""
+    """Return a picture of the value by chain over time, from the last record of each day."""
     last = data["at"].groupby(data["at"].dt.floor("D")).transform("max")
     rows = data[(data["at"] == last) & data["value_usd"].notna()]
     steps = steps_of(rows["at"], "day")

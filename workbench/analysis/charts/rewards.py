@@ -46,7 +46,7 @@ def points_chart(rewards: object, *, freq: By | None = None, tz: str = "UTC", **
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
-        freq: "day", "week", "month" or "year"; by default the unit that fits the period.
+        freq: "day", "week", "month" or "year"; by default the step that fits the time range.
         tz: Time zone of the days and months.
     """
     data = table(rewards, "type", "points", "created_at", of="list_rewards_activity")

@@ -86,7 +86,7 @@ def _changes(data: pd.DataFrame, top: int) -> Picture:
     before, now = (dollars(int(data[name].sum()), unit) for name in _CHANGES[:2])
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
     month += ", running," if data.attrs.get("running") else ""
-    notes = [f"Of all: {before} before, {now} in the month." if len(data) else ""]
+    notes = [f"Total: {before} before, {now} in the month." if len(data) else ""]
     subject = f"Change of spend{month} by {_NAMES.get(by, by)}"
     return Picture(data=data, rows=rows, subject=subject, unit=f"{unit}, change", notes=notes)
 

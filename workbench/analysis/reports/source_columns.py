@@ -31,7 +31,7 @@ def words_of(values: "pd.Series[Any]", known: Collection[str]) -> "pd.Series[Any
     """Return the words of a column in lower case.
 
     Raises:
-        UsageError: A word is not one of the known words.
+        UsageError: A word is not in `known`.
     """
     lowered = {word: str(word).strip().lower() for word in values.dropna().unique()}
     if unknown := sorted({*lowered.values()} - {*known}):
@@ -53,7 +53,7 @@ def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
 
 
 def typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, str] = {}) -> pd.DataFrame:
-    """Return a frame with its columns in these types, regardless of the file format or library that made the frame.
+    """Convert columns to the types in `dtypes`, whatever file format or library the frame comes from.
 
     Args:
         frame: The frame.
@@ -91,7 +91,7 @@ _WRITTEN: Mapping[str, Callable[[str], str]] = {
 
 
 def _from_number(text: str) -> str:
-    """Return a code that was stored as a number."""
+    """Restore a category code that was stored as a number: `742.0` becomes `0742`."""
     return text.removesuffix(".0").zfill(4)
 
 
@@ -114,7 +114,7 @@ def converted(values: "pd.Series[Any]", dtype: Any, name: str) -> "pd.Series[Any
 
 
 def _whole_number(value: Any) -> Any:
-    """Return a 64-bit integer from any notation. Other values are missing, as are floats that may have lost digits."""
+    """Return a 64-bit integer from any notation; NA for other values, and for floats that may have lost digits."""
     try:
         exact = Decimal(str(value))
         is_exact = exact == exact.to_integral_value() and abs(exact) < (2**53 if isinstance(value, float) else 2**63)

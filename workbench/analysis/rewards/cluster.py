@@ -74,7 +74,7 @@ def read_on_cluster(
     if not (isinstance(api, str) or callable(api)):
         raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
-            "client: each worker creates its own, so that no key is sent",
+            "client: each worker creates its own client, so that no key is sent",
             of="rewards.fetch",
         )
     threads = sum(cluster.nthreads().values())
@@ -115,7 +115,7 @@ def _client(target: Target, limits: Limits | None = None) -> Client:
 def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: Path
 ) -> dict[str, PageCursor]:
-    """Read some of the users on a worker into a folder. Return how each user's read ended."""
+    """Read some of the users on a worker into a folder. Return the state of each user's read."""
     try:
         with _client(target, limits) as client:
             reading = Reading(client, users, wanted, concurrency=concurrency, report=lambda _: None, path=path)

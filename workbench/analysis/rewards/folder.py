@@ -44,19 +44,19 @@ class Folder:
         self._query = query
         path.mkdir(parents=True, exist_ok=True)
         has_other_files = remove_temporary(path)  # removes the temporary files of a killed read
-        self.done: dict[str, PageCursor] = {}  # by user, the cursor that an earlier read stored
+        self.done: dict[str, PageCursor] = {}  # cursor that an earlier read stored, by user
         self._next = 0
         for part in sorted(path.glob(PART)):
             about = _about(part)
             if about.get("asked") != self._query:
-                raise UsageError(f"{path} contains another read ({part.name}); choose another folder for this one")
+                raise UsageError(f"{path} contains a different read ({part.name}); choose another folder")
             self.done |= {user: PageCursor(**cursor) for user, cursor in about["users"].items()}
             self._next = int(part.stem.partition("-")[2]) + 1
         if not self.done and has_other_files:
             raise UsageError(f"{path} is not empty and does not contain a read")
 
     def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:
-        """Write a part with the rows of these users, and how each user's read ended."""
+        """Write rows to a new Parquet part, with the state of each user's read in its metadata."""
         metadata = {KEY: json.dumps({"asked": self._query, "users": users}, default=attrs.asdict).encode()}
         table = pa.concat_tables([SCHEMA.empty_table(), *map(uniform, tables)]).replace_schema_metadata(metadata)
         path = self.path / f"part-{self._next:06}.parquet"

@@ -52,7 +52,7 @@ End = Literal["all", "reach", "offset ignored", "drift", "failed"]
 class PageCursor:
     """Progress of one user's read, which `requests` updates."""
 
-    kept: list[Sequence[int]] = attrs.field(factory=list)  # by page, the indices of the rows to keep
+    kept: list[Sequence[int]] = attrs.field(factory=list)  # indices of the rows to keep, by page
     end: End = "failed"
     rows: int = 0  # number of kept rows
     pages: int = 0
@@ -63,7 +63,7 @@ class PageCursor:
     hidden: bool = False  # whether the service seems to hide rows: a short page was followed by more rows
     limit_ignored: int | None = None  # rows per page, if the service ignores a larger limit
     by_type: bool = False  # whether each type was also read separately, to read beyond the maximum offset
-    back_to: str | None = None  # time of the last row, if older pages were not needed
+    back_to: str | None = None  # time of the last row read, if older pages were not needed
     other_type: int = 0  # number of rows of a type that was not requested
     reason: str = ""  # reason why the read failed
 

@@ -33,7 +33,7 @@ MAX_FAILED_USERS = 20
 MAX_RATE_LIMIT_RETRIES = 5
 """Maximum repeats of a page after the client's retries ended in 429."""
 PART_PAGES = 256
-"""Pages per part of a folder."""
+"""Number of pages after which rows are written as a new part."""
 _INTERRUPTED = "The read was interrupted; rows read so far are kept."
 
 
@@ -81,7 +81,7 @@ def _newest_first(page: Table, last: float) -> float:
 
 
 class Gate:
-    """Limit on requests in flight: a 429 halves the limit, and successful answers raise it again. For one event loop.
+    """Limit on requests in flight in one event loop. A 429 halves the limit, and successful answers raise it again.
 
     Args:
         limit: Maximum number of requests in flight.
@@ -119,7 +119,7 @@ class Reading:
     Args:
         api: The client, synchronous or asynchronous.
         users: Ids of the users.
-        wanted: Filter for their rows.
+        wanted: Filter for the users' rows.
         concurrency: Maximum requests in flight.
         report: Function that is called with the progress.
         path: Folder to write rows to, instead of memory. Users in this folder are not read again.
@@ -163,7 +163,7 @@ class Reading:
 
     def stop(self, reason: str) -> None:
         """Stop the read after the requests in flight, from any thread. The rows read so far stay in `result`."""
-        self.result.stopped = self.result.stopped or reason  # workers that are not waiting check this
+        self.result.stopped = self.result.stopped or reason  # each worker checks this before its next user
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop may have ended meanwhile
                 self._loop.call_soon_threadsafe(self._cancel)
@@ -296,7 +296,7 @@ class Reading:
         return pages[index] if pages else self.result.reader.read(body, number)
 
     def _finish(self, user: str, cursor: PageCursor, pages: list[Table]) -> None:
-        """Store a user's matching rows, and how the user's read ended."""
+        """Store a user's matching rows, and the state of the user's read."""
         tables = []
         for page, kept in zip(pages, cursor.kept, strict=False):
             rows = pa.record_batch(page.columns).take(pa.array(kept, pa.int64()))
@@ -352,13 +352,13 @@ def read_in_thread(reading: Reading) -> Rewards:
 
     thread = threading.Thread(target=work, name="workbench-read", daemon=True)
     try:
-        with uninterrupted:  # if an interrupt hits the start of a thread, a wait for it could last forever
+        with uninterrupted:  # after an interrupt during the start of a thread, the caller could wait forever
             thread.start()
         return result()
     except BaseException as error:
         reading.stop(_INTERRUPTED)
         if not isinstance(error, KeyboardInterrupt) or thread.ident is None:
             raise
-        rewards = result()  # a second interrupt exits at once
-        rewards.stopped = _INTERRUPTED  # even if the read ended meanwhile
+        rewards = result()  # a second interrupt ends this wait
+        rewards.stopped = _INTERRUPTED  # the interrupt is reported even if the read ended meanwhile
         return rewards

@@ -22,8 +22,8 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (
         lambda user: user.end == "reach",
         (
-            f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type "
-            "at most were read."
+            f"The offset ends at {MAX_OFFSET:,}: at most the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type were "
+            "read for {users}."
         ),
     ),
     (
@@ -32,24 +32,24 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     ),
     (
         lambda user: user.by_type and user.end == "all",
-        f"The offset ends at {MAX_OFFSET:,}: {{users}} was read by type too, which reaches further.",
+        f"The offset ends at {MAX_OFFSET:,}: each type was also read separately for {{users}}, to reach more rows.",
     ),
     (
         lambda user: user.end == "offset ignored",
         (
-            "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first "
-            "page was read."
+            "The service seems to ignore the offset parameter (name: {offset}, assumed): only the first page was read "
+            "for {users}."
         ),
     ),
     (
         lambda user: user.end == "drift",
-        "The list kept changing while it was read: of {users} rows may be missing.",
+        "The list kept changing during the read: rows of {users} may be missing.",
     ),
     (
         lambda user: user.limit_ignored,
         (
             "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a "
-            "page; none was skipped."
+            "page; no row was skipped."
         ),
     ),
     (
@@ -61,13 +61,13 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     ),
     (
         lambda user: user.readings > 1 and user.end == "all",
-        "The list changed while it was read, and was read again: {users}.",
+        "The list changed during the read and was read again for {users}.",
     ),
-    (lambda user: user.hidden, "Rows followed short pages: the service leaves rows out after paging ({users})."),
-    (lambda user: user.duplicates, "Rows that were received twice and are here once: {total:,}."),
+    (lambda user: user.hidden, "More rows followed a short page, so the service seems to hide rows of {users}."),
+    (lambda user: user.duplicates, "Repeated rows that were received and removed: {total:,}."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""Caveats of a read: a function that returns a flag or number of a user, and a sentence about the users with it."""
+"""Caveats of a read: a test of a user's cursor, and the sentence about the users for whom the test has a result."""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
@@ -77,7 +77,7 @@ class Rewards:
     users: Sequence[str]
     reader: PageReader
     path: Path | None = None
-    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # by user, the cursor of a read that ended or failed
+    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # cursor of each user whose read ended or failed
     same_users: set[str] = attrs.field(factory=set)  # users for whom the service returned the same first page
     stopped: str = ""  # reason why the read ended early
     filters: Mapping[str, Any] = attrs.field(factory=dict)  # the requested filters, by argument: type, since, until

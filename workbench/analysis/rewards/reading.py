@@ -75,8 +75,8 @@ def fetch(
         path: A folder to write Parquet parts into while reading, in bounded memory. If the call is repeated, it resumes
             the read in this folder.
         resume: The result of an earlier call. Users that it read completely are not read again.
-        cluster: A client of dask.distributed, whose workers read parts of the users, each into its own folder under
-            `path`; it needs the extra `cluster`. `frame()` then returns a Dask DataFrame.
+        cluster: A client of dask.distributed. Its workers share the users and write to separate folders under `path`.
+            Needs the extra `cluster`. `frame()` then returns a Dask DataFrame.
 
     Raises:
         InvalidRequest: A user id is invalid; nothing was sent.

@@ -102,7 +102,7 @@ def _grid_records(path: Path, limits: FileLimits, layout: Layout) -> Records:
         grid = read_grid(path, limits, attrs.evolve(layout, values=False, header=FIRST))
     except UnclearTable as error:
         raise UnclearTable(error.questions, path.name) from None
-    for note in grid.notes:  # warn about filtered sheets, which a person may not expect
+    for note in grid.notes:  # warn that hidden rows are read too, which the user may not expect
         advise(f"{path.name}: {note}")
     names = grid.names(limits)
     for row in grid.body:

@@ -21,13 +21,13 @@ _MOST = 0.8
 CELL = 100
 """Bytes of memory that a cell takes in addition to its text."""
 FIRST = -1
-"""Header line: the first line that is not blank."""
+"""Value of `header` for the first line that is not blank."""
 Cells = Sequence[Any]
 
 
 @attrs.define
 class Budget:
-    """Count of the rows and memory of a file's content, with limits. `rows` starts at -1 if the first row has names."""
+    """Count of a file's rows and memory, with limits. `rows` starts at -1 if the first row has the column names."""
 
     limits: FileLimits
     rows: int = 0

@@ -108,7 +108,7 @@ def destroyed(cell: object) -> str | None:
     if SHORTENED.fullmatch(text):
         return "is a number that a spreadsheet shortened: its digits are lost; enter it again in a column of text"
     if ERROR.fullmatch(text):
-        return "is an error value or a column too narrow for its number; correct the cell in the spreadsheet"
+        return "is an error value, or its column was too narrow; correct the cell in the spreadsheet"
     if text.startswith('="') or re.fullmatch(r"=[A-Z]+\(.*\)", text):
         return "is a formula; replace it by its value"
     return None

@@ -27,7 +27,7 @@ class FileQuestion:
 
 
 class UnclearTable(UsageError):
-    """A file has several valid readings with different values. `questions` name the arguments that decide."""
+    """A file has several valid readings with different values. `questions` name the arguments that select a reading."""
 
     def __init__(self, questions: Iterable[FileQuestion], name: str = "") -> None:
         self.questions = tuple(questions)

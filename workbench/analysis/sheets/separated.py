@@ -1,4 +1,4 @@
-"""Split text into cells by the separator that makes it a table. If the separator is unclear, ask for it."""
+"""Split text into cells by the separator that makes it a table. If several separators do, an error asks for one."""
 
 import csv
 import io
@@ -75,7 +75,7 @@ def _described(text: str, separator: str, limits: FileLimits, head: int | None) 
 
 
 def _split(text: str, separator: str, limits: FileLimits) -> list[Row]:
-    before = csv.field_size_limit(len(text))  # the limit is global in this process
+    before = csv.field_size_limit(len(text))  # the limit is global, so it is restored below
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, start, budget = list[Row](), 1, Budget(limits, rows=-1)
     try:

@@ -125,7 +125,7 @@ def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
                         # another encoding could hide entity declarations from the search below
                         raise BadSheet("a part of the file is not UTF-8")
                 if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
-                    raise BadSheet("entity declarations are not read")
+                    raise BadSheet("the file declares XML entities, which are not read")
                 if info.filename == "xl/worksheets/sheet1.xml":
                     hidden += len(_HIDDEN.findall(piece))
                 if info.filename.startswith("xl/worksheets/"):
@@ -144,7 +144,7 @@ def _value(cell: Any, row: int) -> Any:
         return value.date()
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise BadSheet(f"row {row}: a cell has a number out of range")
+            raise BadSheet(f"row {row}: a cell has a number that is not finite")
         number = Decimal(format(value, f".{_DIGITS}g"))  # rounded, so that 0.1 + 0.2 is 0.3 as in the spreadsheet
         whole = number == number.to_integral_value() and abs(value) < 1e30
         return int(number) if whole else number

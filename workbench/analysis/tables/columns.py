@@ -44,7 +44,7 @@ from workbench.service.interface.convert import converter
 
 EXTRA = "extra"
 AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
-"""Suffix of a column name that states the unit: cents (minor unit of the currency) or dollars."""
+"""Part of a column name that states the unit: cents (minor unit of the currency) or US dollars."""
 DECIMAL_TEXT = "whole tokens, as decimal text"
 """Unit of text members that hold decimal numbers; they become decimal columns."""
 

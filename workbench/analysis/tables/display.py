@@ -119,7 +119,7 @@ def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
 
 
 def _codes(frame: pd.DataFrame, column: str) -> set[str]:
-    """Return the currencies of the visible rows, or of the report. An amount in several currencies stays in cents."""
+    """Return the currencies of the visible rows, or of the report. With several, amounts are displayed in cents."""
     if column not in frame:
         known = frame.attrs.get("currency") if column == "currency" else None
         return {str(known).upper()} if known else set()

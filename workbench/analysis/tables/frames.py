@@ -47,7 +47,7 @@ def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> p
 
     Raises:
         UsageError: x cannot be converted, or its rows are of several kinds.
-        UsageError: `reveal` names a column that is not masked, or x is a frame on a cluster.
+        UsageError: `reveal` names a column that is not masked, or x is a Dask DataFrame.
     """
     check_in_memory(x)
     columns = [reveal] if isinstance(reveal, str) else list(reveal)
@@ -65,7 +65,7 @@ def _no_frame(x: object) -> UsageError:
     name = x.__name__ if isinstance(x, type) else type(x).__name__
     of = f" of {type(item).__name__}" if item is not None else ""
     return UsageError(
-        f"cannot convert {name}{of} to a DataFrame; it takes records, events, mappings, lists of these, and "
+        f"cannot convert {name}{of} to a DataFrame; allowed are records, events, mappings, lists of these, and "
         "objects with frame() or rows()"
     )
 

@@ -116,7 +116,8 @@ class Ledger:
                 self.reader.problem(row, self.named["debit"], "has a debit and a credit in one row")
         for side, numbers in both.items():
             negative = [row for row, number in enumerate(numbers) if number is not None and number < 0]
-            if 0 < len(negative) < sum(map(bool, numbers)):  # some programs write a minus sign before each debit
+            # some programs write a minus sign before every debit, so a column of negative amounts is accepted
+            if 0 < len(negative) < sum(map(bool, numbers)):
                 self.reader.problem(negative[0], side, "is negative in a column of positive amounts")
         chosen = [(own or present)[0] for own in sides]
         unsigned = [abs(both[side][row] or Decimal(0)) for row, side in zip(rows, chosen, strict=True)]
@@ -151,7 +152,7 @@ class Ledger:
             row = next(index for index, value in enumerate(amounts) if value != main[index])
             meanings = {
                 "cents": f"line {self.reader.lines[row]} is {amounts[row]} cents",
-                "main": f"it is {amounts[row]}.00",
+                "main": f"line {self.reader.lines[row]} is {amounts[row]}.00",
             }
             self.reader.ask("unit", f"column {visible(column, 60)}", meanings, {"cents": amounts, "main": main})
         cents: list[int | None] = []

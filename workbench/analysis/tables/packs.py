@@ -32,31 +32,31 @@ _ROWS = 100_000  # maximum number of rows on a sheet
 _RESERVED = frozenset(
     {"cover", "definitions", "history"}
 )  # names of a pack's other sheets, and "history", which Excel rejects
-_DISTINCT = frozenset({"transactions", "users"})  # counts of distinct items; an item can occur in several periods
+_DISTINCT = frozenset({"transactions", "users"})  # not summed over periods: an item can count in several periods
 _CHART_BARS = 12
-_EXACT_FLOATS = 10**13  # limit up to which a float holds a number with two decimals exactly
+_EXACT_FLOATS = 10**13  # up to this limit, a spreadsheet's float keeps two decimal places
 _PAGE = 200  # maximum length of a readable printed line, in characters
 _SHORT = 40  # maximum number of rows that fit on a page with a chart
 _BALANCES = re.compile("^(opening|closing|outstanding)")
 """Pattern of columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
-    "requested": "What merchants asked for, approved or declined",
-    "local_amount": "What the merchant asked for, in the merchant's currency",
+    "requested": "Amounts that merchants requested, approved or declined",
+    "local_amount": "Amount that the merchant requested, in the merchant's currency",
     "authorized": "Requested amounts that were approved, by the time of the authorization",
     "held": "Open holds: approved, not settled or released",
-    "released": "Holds that were reversed, expired, or were above their settlement",
+    "released": "Holds that were reversed or expired, and the part of a hold above its settlement",
     "settled": "Holds that ended in a settlement",
-    "posted": "What settled",
-    "refunded": "What merchants gave back",
+    "posted": "Settled amounts",
+    "refunded": "Amounts that merchants refunded",
     "net": "Posted minus refunded",
     "opening": "Balance at the beginning of the period: open holds, disputes or points",
     "closing": "Balance at the end: opening + authorized - released - settled, or + opened - resolved",
     "amount": "Amount of the row",
     "change": "Now minus before",
-    "before": "Net in the period before",
-    "now": "Net in the period",
+    "before": "Net amount of the previous period",
+    "now": "Net amount of the period",
     "rate": "Approved divided by all authorizations",
-    "share": "Part of the total of the column",
+    "share": "Share of the column's total",
     "running": "The period was not over when the data ended; its numbers will change",
     "earned": "Points earned in the period",
     "clawed_back": "Points taken back, for refunds and by adjustments",
@@ -107,7 +107,7 @@ def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
     complete = about.get("complete")
     state = UNKNOWN if "kind" not in about else "not complete: rows are missing" if complete is False else "yes"
     if complete is None and "kind" in about:
-        state = "as far as the notes say"
+        state = "unless a note says otherwise"
     zone = str(about.get("tz") or tz)
     facts = {
         "Signed off by, on": visible(str(about.get("signed_by", "")), 100),
@@ -161,7 +161,7 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
 
 
 def _numbers(column: "pd.Series[Any]", name: str, places: int | None) -> tuple[list[Any], str]:
-    """Return numbers and their cell format, with cents in the main unit; text if a spreadsheet would round any."""
+    """Return numbers and their cell format, with cents in the main unit; as text if a spreadsheet would round one."""
     scale = -places if places is not None and name.endswith("_cents") else 0
     exact = [None if is_missing(value) else EXACT.scaleb(Decimal(str(value)), scale) for value in column.tolist()]
     present = [number for number in exact if number is not None]

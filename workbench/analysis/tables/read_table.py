@@ -1,4 +1,4 @@
-"""Read a table from a file that any program wrote. One reader serves ledgers, rows and lists.
+"""Read a table from a file that any program wrote, such as a ledger.
 
 A value is accepted only if every valid reading of the file gives the same value. Otherwise the error names the readings
 and the argument that decides between them. Answers can be stored in a TOML file next to the tables of the same program.
@@ -78,9 +78,10 @@ def read_table(
         separator: Separator of the cells in a text file.
         sheet: Name of the sheet of a workbook.
         header: Line of the column names; 0 if the file has no column names.
-        mapping: TOML file with answers to use instead. If it does not exist, it is written with the answers of this
-            call.
-        against: Frame of the other side: the error proposes answers under which 90 % of the values match it.
+        mapping: TOML file with answers, instead of the file next to `path`. If it does not exist, it is written with
+            the answers of this call.
+        against: Frame to compare with, such as the ledger of the other party. If the file has several readings, the
+            error proposes the reading of which 90 % of the values occur in this frame.
         rejects: CSV file for rows with problems. The other rows are returned. By default, problems raise an error.
         max_rows: Maximum number of rows; default 200,000, for Parquet 20 million.
         max_size: Approximate maximum size in memory, in bytes; default 500 MB, for Parquet 2 GB.
@@ -172,7 +173,7 @@ def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
     arrays = ledger.arrays()
     rest = [name for name in table.names if name not in ledger.named.values()]
     if both := [name for name in rest if name in arrays]:
-        problem = f"is a column of the file, too; name it in columns, such as {{'other': {both[0]!r}}}"
+        problem = f"is also a column of the file; rename that column, such as columns={{'other': {both[0]!r}}}"
         raise UsageError([Problem(visible(both[0], 60), "name", problem)], of="read_table")
     return arrays | {name: reader.series(name, cells[name]) for name in rest}
 
@@ -195,7 +196,7 @@ def _values(against: pd.DataFrame | None) -> frozenset[Any]:
 
 
 def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, rejects: str | Path | None) -> dict[int, str]:
-    """Return the lines that have problems, with their reasons, and write them to a file.
+    """Return the lines that have problems, with their reasons, and write these lines to `rejects`.
 
     Raises:
         UsageError: Rows have problems, and `rejects` is not given.
@@ -208,7 +209,8 @@ def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, reject
         listed = [Problem(f"{path.name}, line {line}", "cell", text) for line, text in [*bad.items()][:_SHOWN]]
         more = len(bad) - len(listed)
         if more:
-            listed.append(Problem("", "more", f"and {more:,} more lines; pass rejects=FILE to read the others"))
+            way = "pass rejects=FILE to write all of them to a file and read the valid rows"
+            listed.append(Problem("", "more", f"and {more:,} more lines with problems; {way}"))
         raise UsageError(listed, of="read_table")
     if bad and rejects is not None:
         from workbench.analysis.tables.to_file import to_file

@@ -85,7 +85,7 @@ def _decimal(value: Any, name: object) -> Decimal | None:
 
 
 def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return a decimal column with the index and name of `like`, and a type that is at least as wide."""
+    """Return a decimal column with the index and name of `like`, and a type at least as wide as the type of `like`."""
     width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
     array = packed(values, at_least=width)
     about: dict[str, Any] = {} if like is None else {"index": like.index, "name": like.name}
@@ -103,7 +103,7 @@ class Notes:
 
     notes: list[str] = attrs.field(factory=list)
     unknown_members: Counter[str] = attrs.field(factory=Counter)
-    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # by wire path and description
+    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # counts by wire path and description
     pages: Counter[str] = attrs.field(factory=Counter)  # unknown members of the page itself, outside its items
 
     def add(self, other: Notes) -> None:
@@ -138,10 +138,11 @@ class Table:
 
 
 def check_in_memory(x: object) -> None:
-    """Raise UsageError for a frame on a cluster. The message says how to reduce the frame."""
+    """Raise UsageError for a Dask DataFrame. The message says how to load or aggregate it."""
     if hasattr(x, "compute"):
         raise UsageError(
-            "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
+            "a Dask DataFrame is not accepted: pass frame.compute(), or aggregate first, such as "
+            "frame.groupby(…).sum().compute()"
         )
 
 
@@ -200,7 +201,7 @@ def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         return frame.copy(deep=False), frame.iloc[:0]
     differing = frame.loc[frame["id"].notna(), ["id", value]].drop_duplicates()["id"].duplicated().sum()
     if differing:
-        raise UsageError(f"rows with one id and different {value}: {differing:,}; keep one of them", of="history")
+        raise UsageError(f"ids with different {value} in their rows: {differing:,}; keep one row of each", of="history")
     return frame[~repeated], frame[repeated]
 
 

@@ -132,7 +132,7 @@ class Columns:
     # numbers
 
     def numbers(self, name: str, cells: Cells) -> list[Decimal | None]:
-        """Return a column's numbers. All other cells are problems."""
+        """Return a column's numbers, and report all other cells as problems."""
         parts: list[WrittenNumber | Decimal | None] = []
         for row, cell in enumerate(cells):
             part: WrittenNumber | Decimal | None = None
@@ -200,7 +200,7 @@ class Columns:
     def by_side(
         self, names: Sequence[str], values: Sequence[Decimal | None], sides: Sequence[str | None]
     ) -> list[Decimal | None]:
-        """Return amounts with the signs that their sides imply."""
+        """Return amounts with the signs of their sides, credit or debit."""
         positive = self.answers.get("credit")
         signs = {"+": {"credit": 1, "debit": -1}, "-": {"credit": -1, "debit": 1}}
         signed = {
@@ -229,7 +229,7 @@ class Columns:
     # dates and times
 
     def dates(self, name: str, cells: Cells, *, compact: bool = False) -> list[date | None]:
-        """Return a column's dates or times. All other cells are problems. Times are in UTC."""
+        """Return a column's dates, or times in UTC, and report all other cells as problems."""
         parts: list[WrittenDate | date | None] = []
         for row, cell in enumerate(cells):
             part: WrittenDate | date | None = cell if isinstance(cell, date) else None
@@ -263,7 +263,7 @@ class Columns:
             row = next(i for i, part in enumerate(parts) if isinstance(part, date))
             meanings = {
                 order: f"line {self.lines[row]} is {parts[row]}",
-                order + _SWAPPED: f"a spreadsheet exchanged day and month of date cells, the line is {swapped[row]}",
+                order + _SWAPPED: f"a spreadsheet exchanged day and month of date cells; the line is {swapped[row]}",
             }
             self.ask("dates", _column(name), meanings, {order: values[order], order + _SWAPPED: swapped})
         return list(values[order])
@@ -284,7 +284,7 @@ class Columns:
             if isinstance(value, datetime) and value.tzinfo is None:
                 early, late = (value.replace(tzinfo=place, fold=fold) for fold in (0, 1))
                 if early.utcoffset() != late.utcoffset():
-                    self.problem(row, name, f"is a time that {zone} has twice or not at all when clocks change")
+                    self.problem(row, name, f"occurs twice or not at all in {zone}, because clocks change")
                 value = early
             zoned.append(value.astimezone(UTC) if isinstance(value, datetime) else None)
         return zoned
@@ -303,7 +303,7 @@ def _is_date(cell: object) -> bool:
 
 
 def _is_amount(number: WrittenNumber) -> bool:
-    """Return whether a written number has a fraction, brackets or a currency, unlike an id."""
+    """Return whether a written number has a fraction or a currency, unlike an id."""
     has_fraction = any(number.value(mark) is not None and mark in number.digits for mark in MARKS)
     return has_fraction or bool(number.currency)
 
@@ -329,7 +329,7 @@ def _day(part: Any, order: str, swap: bool) -> date | None:
 
 
 def _late(texts: Sequence[WrittenDate], order: str) -> bool:
-    """Return whether every day is above 12. A spreadsheet leaves such dates as text if it expects the month first."""
+    """Return whether all dates have a day above 12. A spreadsheet that expects the month first leaves them as text."""
     return all(day.day > 12 for text in texts if (day := text.value(order)) is not None)
 
 

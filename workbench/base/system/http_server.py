@@ -40,7 +40,7 @@ _SILENT = logging.NullHandler()
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 RefusalHandler = Callable[[int, str], Response]
-"""Function that builds the response to a request that is refused before the handler, from status and reason."""
+"""Function that builds the response to a request that never reaches the handler, from status and reason."""
 
 
 class PortTaken(WorkbenchError):
@@ -53,7 +53,7 @@ def bare(status: int, reason: str) -> Response:
 
 
 class _Refused(Exception):
-    """Status and reason of a request that is refused before the handler."""
+    """Status and reason of a request that never reaches the handler."""
 
 
 class _App:
@@ -77,7 +77,7 @@ class _App:
     async def __call__(self, scope: Any, receive: Any, send: object) -> None:
         try:
             await self._answer(scope, receive, send)
-        except asyncio.CancelledError:  # the server is stopping, so the outcome of the request is unknown
+        except asyncio.CancelledError:  # the server is stopping; the outcome is unknown, so no response is sent
             scope["extensions"]["transport"].abort()
             with suppress(asyncio.CancelledError):  # the event loop may have ended meanwhile
                 while (await receive())["type"] != "http.disconnect":
@@ -116,7 +116,7 @@ class _App:
             raise _Refused(400, "Exactly one Host header is required")
         target = scope["extensions"]["target"].decode("latin-1")
         if target[:1] != "/" and host_name(target.partition("://")[2].partition("/")[0]) != hosts[0]:
-            raise _Refused(400, "The request target names another host than the Host header")
+            raise _Refused(400, "The request target must be a path, or name the host of the Host header")
         path = scope["raw_path"].decode("latin-1")
         if hosts[0] not in self._hosts and path not in self._any_host:
             raise _Refused(421, f"{visible(hosts[0], 60) or 'An empty name'} is not a host name of this server")
@@ -365,7 +365,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _set_timer(self) -> None:
-        """Start the timeout of the part being received."""
+        """Restart the timer for the part of the request that is being received."""
         if self._timer is not None:
             self._timer.cancel()
         seconds = HEAD_TIMEOUT if self._part == "head" else BODY_TIMEOUT

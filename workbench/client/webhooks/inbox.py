@@ -22,7 +22,7 @@ from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 import attrs
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
-from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, visible
+from workbench.base.errors import EventTimeout, InvalidWebhook, Problem, UnusableFile, UsageError, visible
 from workbench.base.frozen import frozen
 from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
@@ -212,9 +212,10 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: the delivery is accepted; a signed delivery is stored even if it cannot be read. 400: unsigned
-            deliveries are accepted, but the body is not an event. 401: the signature is missing or wrong. 413: the body
-            is too large.
+        204: the delivery is accepted; a signed delivery is stored even if it cannot be read.
+        400: unsigned deliveries are accepted, but the body is not an event.
+        401: the signature is missing or wrong.
+        413: the body is too large.
         503: the delivery could not be stored; the sender should retry.
         """
         try:
@@ -312,7 +313,7 @@ class Inbox:
         Args:
             kind: Kind of event, such as `user.updated`, or a pattern such as `user.*`.
             where: A function of the event, or values by attribute path: `{"body.id": …}`, `{"application_status": …}`.
-            since: Only events after a time of arrival, or after a `sequence` number of `stored`.
+            since: Only events after a time of arrival, or after the `sequence` of a stored event.
         """
         check_kind(kind, "inbox")
         self._pull()
@@ -420,12 +421,14 @@ class Inbox:
         Args:
             timeout: Seconds to wait, in real time or in the time of `clock`, which is then advanced second by second.
             where: As for `stored`.
-            since: Only events that arrived after a time, or after a `sequence` number of `stored`.
+            since: Only events that arrived after a time, or after the `sequence` of a stored event.
             clock: A clock that is advanced explicitly, such as `api.sandbox.clock`.
 
         Raises:
             EventTimeout: No matching event arrived in time.
         """
+        if timeout != timeout:  # no time is later than NaN, so the wait would never end
+            raise UsageError([Problem("timeout", "type", "must be a number of seconds, not NaN")], of="wait")
         deadline, advanced = monotonic() + timeout, 0.0
         unseen = since
         while True:
@@ -530,7 +533,7 @@ class Inbox:
         return self._handlers.failures()
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Retry failed runs now, also those given up, and return the number of successful runs."""
+        """Retry failed runs now, including runs that were given up, and return the number of successful runs."""
         self._handlers.make_due(handler, event_id)
         return self._handlers.run()
 

@@ -76,7 +76,8 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
 
 def lower_headers(headers: Headers) -> dict[str, str]:
     """Return headers by lower-case name. Repeated headers are joined, so a repeated signature is invalid."""
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    # the headers of http.server, an email.message.Message, have items() but are not a Mapping
+    pairs: Any = headers.items() if hasattr(headers, "items") else headers
     lowered: dict[str, str] = {}
     for name, value in pairs:
         key = (name.decode("latin-1") if isinstance(name, bytes) else str(name)).lower()
@@ -99,8 +100,8 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
     """Parse raw bytes as an event in its envelope. A text that was truncated inside a character is repaired and marked.
 
     Raises:
-        InvalidWebhook: The body is too large or nested too deeply, is not unambiguous JSON, or lacks id, resource or
-            action.
+        InvalidWebhook: The body is too large, is nested too deeply, is invalid or ambiguous JSON, or lacks id,
+            resource or action.
     """
     if len(body) > max_body:
         raise TooLarge(f"The body has {len(body):,} bytes; the limit is {max_body:,}.")
@@ -258,7 +259,7 @@ def sample(
     # assumed: version is 1.1.0 where statusChangeReason is present
     usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
     also = {"spend.completionReason"} if version not in (None, row.version) else set()
-    if event_received_at is TIME and row.body is not UserUpdated:  # "present on user.updated"
+    if event_received_at is TIME and row.body is not UserUpdated:  # the document: "present on user.updated"
         event_received_at = None
     event = build(
         Event,
