@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pandas as pd
 
-from workbench.analysis.sheets.numbers import SHARED_SYMBOLS, SIDES, SYMBOL_CODES, written_number
+from workbench.analysis.sheets.numbers import SHARED_SYMBOLS, SIDES, SYMBOL_CODES, number_in
 from workbench.analysis.sheets.questions import FileQuestion
 from workbench.analysis.tables.rows import TEXT
 from workbench.analysis.tables.table_columns import Columns, as_text, times_array
@@ -104,7 +104,7 @@ class Ledger:
         """Report cells that state another currency than the currency column."""
         for name in self._sources:
             for row, cell in enumerate(self.cells[name]):
-                number = written_number(cell) if isinstance(cell, str) else None
+                number = number_in(cell)
                 stated = "" if number is None or number.currency in SHARED_SYMBOLS else number.currency
                 if stated and codes[row] and stated != codes[row]:
                     self.reader.problem(row, name, "states another currency than the currency column")
