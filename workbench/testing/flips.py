@@ -46,7 +46,7 @@ def touch(sandbox: Any, flip: Mapping[str, Any]) -> Settings:
 def flipped(name: str, value: object) -> Any:
     """Return an alternative value of a setting, or `...` if the setting has no alternative."""
     if name == "tightened_roles":
-        return ...  # fewer roles would fail every test that makes the call
+        return ...  # with fewer roles, every test that makes the call would fail
     if name == "unknown_values":
         return () if value else UNKNOWN_VALUES
     if name == "null_values":

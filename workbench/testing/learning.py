@@ -291,7 +291,7 @@ class Replay:
 _OF_KEYS = frozenset({401, 403})
 """Refusals that the key may explain, because traffic does not show the key's roles."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
-"""Operations of which an unrecorded settlement explains a difference as well as a setting does."""
+"""Operations in which an unrecorded settlement can cause the same difference as a setting."""
 
 
 def _is_better(tried: Attempt, current: Attempt) -> bool:

@@ -96,7 +96,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def dispose(self) -> None:
         """Drop all pending work. Closing a coroutine runs its `finally` blocks, which must have no effect by then."""
         self.set_exception_handler(lambda *_: None)
-        self._running = False  # a process may end within one of its callbacks
+        self._running = False  # reset here, because a process may end within one of its callbacks
         for task in asyncio.all_tasks(self):
             if (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # errors of a dead process are ignored

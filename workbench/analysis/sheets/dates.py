@@ -149,6 +149,5 @@ def _offset(text: str | None) -> timezone | None:
         return None
     if text in ("Z", "UTC", "GMT"):
         return UTC
-    digits = text.replace(":", "")
-    minutes = int(digits[1:3]) * 60 + int(digits[3:5])
+    minutes = int(text[1:3]) * 60 + int(text[-2:])
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))

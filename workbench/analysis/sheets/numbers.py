@@ -60,11 +60,6 @@ class WrittenNumber:
         number = Decimal(f"{whole}.{fraction}" if is_marked else whole)
         return number.copy_negate() if self.negative and number else number
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the text consists of digits alone, like an id."""
-        return self.digits.isdigit() and not (self.negative or self.currency or self.side)
-
 
 @lru_cache(maxsize=100_000)
 def written_number(text: str) -> WrittenNumber | None:
@@ -94,6 +89,11 @@ def written_number(text: str) -> WrittenNumber | None:
         else:
             return None
     return WrittenNumber(in_brackets or (sign or trail) not in ("", "+"), match["digits"], currency, side)
+
+
+def number_in(cell: object) -> WrittenNumber | None:
+    """Return the parts of the number in a cell of text; None for any other cell."""
+    return written_number(cell) if isinstance(cell, str) else None
 
 
 def _is_spaced(digits: str) -> bool:

@@ -8,7 +8,7 @@ bytes.
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zoneinfo import ZoneInfo
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.periods import PERIODS, freq_of, label_of
-from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing
+from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing, total
 from workbench.analysis.tables.workbooks import PLACES, BookColumn, cell_values, close_book, open_book, write_table
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
@@ -75,11 +75,6 @@ class _Sheet:
     rows: int
     facts: dict[str, str]
     notes: list[str]
-
-    @property
-    def is_over_time(self) -> bool:
-        """Whether the sheet's first column is a period."""
-        return self.columns[0].name in PERIODS
 
 
 def sheets_of(frames: Mapping[str, pd.DataFrame], tz: str) -> list[_Sheet]:
@@ -188,11 +183,6 @@ def _code(frame: pd.DataFrame, prefix: str = "") -> str:
     return codes.pop() if len(codes) == 1 else ""
 
 
-def _total(column: BookColumn) -> Decimal:
-    with localcontext(EXACT):
-        return sum((value for value in column.values if value is not None), Decimal(0))
-
-
 def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
     """Return the lines of the cover as pairs of label and text: common facts and notes, then one line per sheet."""
     facts = {fact: None for sheet in sheets for fact in sheet.facts.items()}
@@ -252,6 +242,8 @@ def _lines(page: "Worksheet", title: str, lines: list[tuple[str, str]], formats:
 
 
 def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[str, Any]) -> None:
+    from xlsxwriter.utility import xl_col_to_name
+
     page = book.add_worksheet(sheet.name)
     page.set_landscape()
     last = 0
@@ -265,18 +257,14 @@ def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[s
         last = sheet.rows + 1
     for j, column in enumerate(sheet.columns):
         if column.is_total:
-            letter = _letters(j)
+            letter = xl_col_to_name(j)
             formula = f"=SUBTOTAL(109,{letter}2:{letter}{last})"  # sum of the rows that a filter leaves visible
-            page.write_formula(last, j, formula, formats[f"total {column.form}"], float(_total(column)))
+            page.write_formula(last, j, formula, formats[f"total {column.form}"], float(total(column.values)))
         elif j == 0 and any(other.is_total for other in sheet.columns):
             page.write_string(last, 0, "Total", formats["label"])
     for row, note in enumerate(notes if sheet.rows else ["No rows.", *notes], last and last + 2):
         page.write_string(row, 0, note)
     _chart(book, page, sheet, last + len(notes) + 4)
-
-
-def _letters(index: int) -> str:
-    return ("" if index < 26 else _letters(index // 26 - 1)) + chr(ord("A") + index % 26)
 
 
 def _charted(sheet: _Sheet) -> int:
@@ -293,7 +281,7 @@ def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet, row: int) -> None
     amount = _charted(sheet)
     if not amount:
         return
-    over_time = sheet.is_over_time
+    over_time = sheet.columns[0].name in PERIODS
     last = sheet.rows if over_time else min(sheet.rows, _CHART_BARS)
     head = sheet.columns[amount].head
     drawing = book.add_chart({"type": "line" if over_time else "bar"})
@@ -361,7 +349,7 @@ def _html(sheet: _Sheet) -> Markup:
             cells[amount] = element("span", cells[amount], class_=state, style=length)
         rows.append(cells)
     heads = [column.head for column in sheet.columns]
-    totals = [column.text(_total(column)) if column.is_total else "" for column in sheet.columns]
+    totals = [column.text(total(column.values)) if column.is_total else "" for column in sheet.columns]
     columns = [{"class_": "number" if column.is_number else ""} for column in sheet.columns]
     body = table(rows, heads, totals=["Total", *totals[1:]] if any(totals) else (), columns=columns)
     return element("div", body, class_="wide", tabindex="0", role="region", aria_label=sheet.name)

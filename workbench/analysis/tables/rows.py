@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Any, Self
 
 import attrs
@@ -58,6 +58,12 @@ def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
     return pa.array(texts, type=pa.large_string())
 
 
+def total(values: Iterable[Decimal | None]) -> Decimal:
+    """Return the exact sum of values. Missing values are ignored."""
+    with localcontext(EXACT):
+        return sum(filter(None, values), Decimal(0))
+
+
 def is_missing(value: object) -> bool:
     """Return whether a cell is missing, in any representation that pandas uses."""
     return value is None or value is pd.NA or value is pd.NaT or value != value
@@ -93,8 +99,6 @@ def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | N
 
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
-CHUNK = 100_000
-"""Rows in one chunk of a long column."""
 
 
 @attrs.define
@@ -288,19 +292,11 @@ def _is_decimal(column: Column) -> bool:
 
 
 def joined_chunks(chunks: Sequence[Any]) -> Any:
-    """Concatenate columns in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
+    """Concatenate the chunks of a column. Decimals get a type that holds all values."""
     if len({chunk.type for chunk in chunks}) > 1:  # the values have several decimal types, or some are texts
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
-        return pa.chunked_array([packed(values)])
-    pieces: list[list[Any]] = [[]]
-    rows = 0
-    for chunk in chunks:
-        if rows >= CHUNK:
-            pieces.append([])
-            rows = 0
-        pieces[-1].append(chunk)
-        rows += len(chunk)
-    return pa.chunked_array([piece[0] if len(piece) == 1 else pa.concat_arrays(piece) for piece in pieces])
+        return packed(values)
+    return pa.chunked_array(chunks).combine_chunks()
 
 
 def merged(tables: Sequence[Table]) -> Table:
@@ -309,7 +305,7 @@ def merged(tables: Sequence[Table]) -> Table:
     for table in tables:
         notes.add(table.notes)
     names = tables[0].columns
-    return Table({name: joined_chunks([t.columns[name] for t in tables]).combine_chunks() for name in names}, notes)
+    return Table({name: joined_chunks([t.columns[name] for t in tables]) for name in names}, notes)
 
 
 def to_pandas(values: Any, column: Column | None = None) -> Any:

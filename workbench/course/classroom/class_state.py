@@ -79,6 +79,7 @@ class ClassState:
         self.say: Callable[[str], object] = lambda text: None
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
+        self._acting = threading.Lock()
         self._read_learners()
         self._paused = bool(self.results.get("paused", False))
 
@@ -139,7 +140,7 @@ class ClassState:
         return self._wrong_codes
 
     def _attempt(self, sandboxes: LearnerSandboxes, place: str, name: str) -> Attempt:
-        """Return a learner's attempt at a task in a place."""
+        """Return a learner's attempt at a task in one run of a notebook or drill (`place`)."""
         return Attempt(
             task=self.tasks[name],
             sandbox_in=partial(sandboxes.sandbox, place),
@@ -150,7 +151,7 @@ class ClassState:
         )
 
     def play(self, sandboxes: LearnerSandboxes, place: str) -> None:
-        """Make the purchases of live traffic that are due in a place."""
+        """Make the purchases of live traffic that are due in one run of a drill (`place`)."""
         with sandboxes.busy:
             if place in sandboxes.traffic and not self._attempt(sandboxes, place, sandboxes.traffic[place]).play():
                 del sandboxes.traffic[place]
@@ -173,19 +174,20 @@ class ClassState:
         """
         if self.disk_full:
             raise UsageError(DISK_FULL, of="class")
-        if ACTIONS.get(action, {}).get("for_all"):
-            return {"done": self._act_for_class(action, **arguments), "failed": {}}
-        done: Facts = {}
-        failed: Facts = {}
-        for name in learners:
-            try:
-                done[name] = self._act_for(self._by_name[name], action, arguments)
-            except WorkbenchError as error:
-                failed[name] = str(error)
-        if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
-            rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
-            self.results.set("rules", rules)  # sandboxes and learners that are added later get the rules, too
-        return {"done": done, "failed": failed}
+        with self._acting:  # an action changes the stored locks and rules
+            if ACTIONS.get(action, {}).get("for_all"):
+                return {"done": self._act_for_class(action, **arguments), "failed": {}}
+            done: Facts = {}
+            failed: Facts = {}
+            for name in learners:
+                try:
+                    done[name] = self._act_for(self._by_name[name], action, arguments)
+                except WorkbenchError as error:
+                    failed[name] = str(error)
+            if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
+                rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
+                self.results.set("rules", rules)  # sandboxes and learners that are added later get the rules, too
+            return {"done": done, "failed": failed}
 
     def _act_for_class(self, action: str, lesson: str = "", name: str = "") -> dict[str, str]:
         match action:
@@ -263,7 +265,7 @@ class ClassState:
 
 
 def _attempts(sandboxes: LearnerSandboxes, place: str) -> str:
-    """Return the prefix of the names under which a learner's attempts in a place are stored."""
+    """Return the prefix of the names of a learner's stored attempts in one run of a notebook or drill (`place`)."""
     return f"attempt\n{sandboxes.learner.name}\n{place}\n"
 
 
