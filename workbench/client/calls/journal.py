@@ -569,7 +569,7 @@ def recorder_of(journal: Journal) -> Recorder:
 
 
 def _outcome(text: str) -> Outcome | None:
-    """Return an outcome by its name or its displayed text."""
+    """Return an outcome by its name or its displayed text; None for other texts."""
     name = str(text).replace(" ", "_")
     return Outcome(name) if name in list(Outcome) else None
 
