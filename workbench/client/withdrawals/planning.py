@@ -138,7 +138,7 @@ class Plan(Terms, Shown):
         return bool(self._api.environment == "production")
 
     def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:
-        """Request the signature once. While the answer is `pending`, repeat the request as the service asks.
+        """Request the signature. Repeat the request only while the answer is `pending`, as the service asks.
 
         Args:
             timeout: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the
