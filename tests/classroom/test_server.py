@@ -445,6 +445,14 @@ def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Tr
     assert bob.get("_class").json()["notes"] == []
 
 
+def test_an_unknown_task_is_named(ann: Caller) -> None:
+    """A learner's misspelled name of a task gets the closest name, and no failure to read the request."""
+    problem = httpx.post(f"{ann.url}/_class", json={"kind": "start", "task": "start-l"}).json()["message"]
+
+    assert "task must be one of" in problem
+    assert "did you mean start-1?" in problem
+
+
 def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
     record(server.results, "Ann", TaskResult(task="breaking-1", last_problem="=1+1"))
 

@@ -65,6 +65,15 @@ def test_check_reads_a_served_sandbox() -> None:
         assert course.check("start-1", api).ok
 
 
+def test_a_check_counts_the_hints_that_remain_to_be_asked_for() -> None:
+    """A task with one hint and a task with three are described by one sentence."""
+    with wb.connect(seed=SEED) as api:
+        course.task("unknown-refunds", api)
+        text = str(course.check("unknown-refunds", api))
+
+    assert "Hints: 1. The last one contains the code." in text
+
+
 def test_hints_come_one_by_one() -> None:
     """Each call returns the next hint; the last one says so, and is repeated."""
     numbers = [len(course.hint("start-1").hints) for _ in range(4)]

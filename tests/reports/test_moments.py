@@ -62,3 +62,14 @@ def test_what_happens_at_a_moment_is_not_known_before_it(name: str) -> None:
 
         pd.testing.assert_frame_equal(before, same)
     assert any(changed)
+
+
+def test_a_decline_of_a_stored_record_is_known_at_its_time() -> None:
+    """A declined record without events changes only once, so a report for a past date counts it."""
+    with wb.connect(seed=7) as api:
+        stored = api.sandbox.records("transaction")[:3]
+    declined = {"status": "declined", "declined_reason": "invalid_pin", "settled": 0, "held": 0, "posted_at": None}
+    records = [{**record, **declined} for record in stored]
+    shown = wb.history(records).filter(at="2026-01-15").declines()
+
+    assert shown["declined"].sum() == 3

@@ -33,6 +33,14 @@ def test_the_documented_error_bodies_are_had_on_demand(of, status, error, messag
     assert answer.body == {"statusCode": status, "error": error, "message": message}
 
 
+def test_an_injected_status_has_the_error_of_that_status():
+    """Also a status that no operation documents: an application that handles 429 reads no internal error."""
+    api = Api(Sandbox())
+    api.sandbox.add_fault("status", status=429)
+
+    assert api.pay_to(userId=api.user).body["error"] == "TooManyRequestsError"
+
+
 def test_an_id_of_a_dispute_may_have_any_form(api):
     """The document has no format for dispute ids, so another format gets 404, not 400."""
     answer = api.call("PATCH", "/issuing/disputes/dsp_17", {"status": "canceled"})

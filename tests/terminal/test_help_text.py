@@ -117,6 +117,18 @@ def test_no_option_is_broken(wb, monkeypatch, columns, every):
         assert shlex.split(printed) == shlex.split(example_of([*command])), command
 
 
+def test_an_example_names_the_options_that_are_required(wb):
+    """A command that needs an option, such as the folder of a class, has an example with the option."""
+    lacking = []
+    for command in [("course", "add"), ("course", "board"), ("course", "print"), ("course", "results")]:
+        required = re.findall(
+            r"^ *(--[a-z-]+) (?:(?!\n *--).)*?\[required\]", wb(*command, "--help").out, re.MULTILINE | re.DOTALL
+        )
+        lacking += [(command, name) for name in required if name not in example_of([*command])]
+
+    assert lacking == []
+
+
 @pytest.mark.slow
 def test_every_example_runs(wb, monkeypatch, tmp_path):
     """Each example that needs neither a server nor a user's file succeeds on the user's own sandbox."""

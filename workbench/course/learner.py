@@ -108,7 +108,7 @@ class Feedback(Display):
         else:
             right, wrong = (RIGHT, WRONG) if task["kind"] == "quiz" else (DONE, OPEN)
             lines = [reply["comment"]] if reply.get("comment") else [f"Missing: {what}" for what in self.missing]
-            lines += [f"There are {of} hints; the last one contains the code."] if of and self.missing else []
+            lines += [f"Hints: {of}. The last one contains the code."] if of and self.missing else []
             status = right if self.ok else wrong
             sheet = Sheet(title=task["heading"], status=status, words=tuple(lines), notes=_notes(reply))
         super().__init__(sheet)

@@ -85,7 +85,7 @@ def _error_body(rule: FaultRule, name: str | None) -> tuple[str, bytes]:
     failures = [failure for failure in (*own, *_GENERAL) if "{" not in failure.message]
     error, message = next(
         ((failure.error, failure.message) for failure in failures if failure.status == rule.status),
-        ("InternalServerError", "Injected by a fault rule"),
+        (table.ERRORS.get(rule.status, table.ERRORS[500]), "Injected by a fault rule"),
     )
     documented = {"statusCode": rule.status, "error": error, "message": message}
     return "application/json", strict_json.dumps({**documented, **body})

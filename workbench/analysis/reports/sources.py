@@ -426,6 +426,7 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
     times = {name: _time_of(books[name]) for name in TIMES[::2]}
     codes = books["merchant_category_code"]
     is_one = (books["authorized"] == books["settled"]) | (books["authorized"] == books["held"])
+    is_one |= books["status"] == "declined"  # a declined transaction never changes again
     table = pd.DataFrame(
         {
             "transaction_id": books["id"],

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
-from workbench.base.errors import UsageError, WorkbenchError
+from workbench.base.errors import UsageError, WorkbenchError, not_allowed
 from workbench.base.schema import strict_json
 from workbench.base.system.http_server import Handler, serving
 from workbench.base.system.locks import FileLock
@@ -194,6 +194,8 @@ class ClassServer(ClassState):
             begun = sandboxes.begin(task)
             self.store_work(sandboxes)
             return {"place": begun}
+        if task not in self.tasks:
+            raise UsageError([not_allowed("task", task, self.tasks)], of="class")
         lesson = self.tasks[task].notebook
         if kind not in KINDS:
             raise ValueError(kind)
