@@ -6,7 +6,7 @@ import re
 
 import attrs
 
-from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, typed_columns
+from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, trimmed, typed_columns
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.system.limits import FileLimits, LimitExceeded
 
@@ -52,15 +52,23 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
         width = len(rows[at].cells) if rows else 0
         if width > 1:
             widths[separator] = width
-            fits[separator] = sum(1 < len(row.cells) <= width for row in body) / len(body) if body else 1.0
+            fits[separator] = sum(1 < len(trimmed(row.cells)) <= width for row in body) / len(body) if body else 1.0
             typed[separator] = typed_columns(rows, at)
-            even |= {separator} if len({len(row.cells) for row in rows}) == 1 else set()
+            even |= {separator} if any(len({*map(count, rows)}) == 1 for count in (_cells, _filled)) else set()
     good = [separator for separator, share in fits.items() if share >= _MOST and (not even or separator in even)]
     good = [separator for separator in good if typed[separator]] or good
     if len(good) > 1:
         readings = {repr(separator): f"{widths[separator]} columns" for separator in good}
         raise UnclearTable([FileQuestion(argument="separator", about="the file", readings=readings)])
     return good[0] if good else max(fits, key=lambda s: fits[s], default=",")
+
+
+def _cells(row: Row) -> int:
+    return len(row.cells)
+
+
+def _filled(row: Row) -> int:
+    return len(trimmed(row.cells))
 
 
 def _head(rows: list[Row], head: int | None) -> int:

@@ -148,7 +148,7 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
     )
     table = _Table(names=names, rows=[], notes=list(grid.notes))
     table.left_out = [(row, "above the header") for row in grid.rows[: max(grid.head, 0)]]
-    totals = total_rows(names, grid.body, answers.totals)
+    totals = total_rows(names, grid.body, answers.totals, (answers.columns or {}).get("at"))
     for index, row in enumerate(grid.body):
         if index in totals:
             table.left_out.append((row, totals[index]))

@@ -12,7 +12,15 @@ import pyarrow as pa
 
 from workbench.analysis.sheets.dates import ORDERS, SERIALS, WrittenDate, serial_date, written_date
 from workbench.analysis.sheets.grid import is_empty
-from workbench.analysis.sheets.numbers import MARKS, SHARED_SYMBOLS, WrittenNumber, destroyed, number_in, written_number
+from workbench.analysis.sheets.numbers import (
+    MARKS,
+    SHARED_SYMBOLS,
+    SYMBOL_CODES,
+    WrittenNumber,
+    destroyed,
+    number_in,
+    written_number,
+)
 from workbench.analysis.sheets.questions import FileQuestion, distinct
 from workbench.analysis.tables.columns import AMOUNT, json_text
 from workbench.analysis.tables.rows import TEXT, packed, to_pandas
@@ -198,8 +206,26 @@ class Columns:
     def by_side(
         self, names: Sequence[str], values: Sequence[Decimal | None], sides: Sequence[str | None]
     ) -> list[Decimal | None]:
-        """Return amounts with the signs of their sides, credit or debit."""
+        """Return amounts with the signs of their sides, credit or debit.
+
+        If the file marks only one side, amounts without a mark are of the other side. A minus sign that all amounts of
+        one side have repeats the mark; on some of them, it reverses the amount.
+        """
         positive = self.answers.get("credit")
+        marked = {side for value, side in zip(values, sides, strict=True) if value and side}
+        bare = [row for row, (value, side) in enumerate(zip(values, sides, strict=True)) if value and side is None]
+        for row in bare if len(marked) > 1 else ():
+            self.problem(row, names[0], "says neither credit nor debit")
+        if bare and len(marked) == 1:
+            other = "debit" if "credit" in marked else "credit"
+            sides = [side or other for side in sides]
+            self.notes.append(f"{_column(*names)}: amounts without a mark are read as {other}s.")
+        signs_of: dict[str | None, set[bool]] = {}
+        for value, side in zip(values, sides, strict=True):
+            if value:
+                signs_of.setdefault(side, set()).add(value < 0)
+        if all(len(signs) == 1 for signs in signs_of.values()):
+            values = [value if value is None else abs(value) for value in values]
         signs = {"+": {"credit": 1, "debit": -1}, "-": {"credit": -1, "debit": 1}}
         signed = {
             answer: [
@@ -217,11 +243,13 @@ class Columns:
         """Return the currencies that are written with the numbers of a column."""
         parts = map(number_in, cells)
         marks = {part.currency for part in parts if part is not None and part.currency}
-        if shared := sorted(marks & {*SHARED_SYMBOLS}):
-            if self.answers.get("currency") is None:
-                codes = SHARED_SYMBOLS[shared[0]]
-                self.ask("currency", _column(name), {code: f"{shared[0]} is {code}" for code in codes})
-            marks -= {*shared}
+        answer = (self.answers.get("currency") or "").upper()
+        for symbol in sorted(marks & {*SHARED_SYMBOLS}):
+            codes = SHARED_SYMBOLS[symbol]
+            if not answer:
+                self.ask("currency", _column(name), {code: f"{symbol} is {code}" for code in codes})
+            if answer in codes or answer not in SYMBOL_CODES:  # many other currencies share the dollar sign
+                marks.discard(symbol)
         return marks
 
     # dates and times
