@@ -71,7 +71,7 @@ def test_marked(workbench_session):
         buy(workbench_session)
 
 @pytest.mark.xfail(raises=ValueError, strict=True)
-@pytest.mark.workbench(behaviour="observed")
+@pytest.mark.workbench(behavor="observed")
 def test_misspelled(workbench_session): ...
 
 @pytest.mark.xfail(raises=ValueError, strict=True)
