@@ -20,7 +20,7 @@ from workbench.service.interface.events import (
 
 
 class AsyncInbox(Inbox):
-    """The inbox of an async session: only `wait` is a coroutine; all other methods return immediately."""
+    """The inbox of an async session: only `wait` is a coroutine; all other methods are synchronous."""
 
     @overload  # type: ignore[override]
     def wait(
