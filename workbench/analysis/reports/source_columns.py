@@ -96,7 +96,7 @@ _MONEY = re.compile(r"[0-9][,.'\s][0-9]|[^\w\s.+-] *-?[0-9]|[0-9] *[^\w\s.]|[0-9
 
 
 def ids_of(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
-    """Return a frame in which ids have no spaces around them, and UUIDs are in lower case, as in the service's events."""
+    """Return a frame whose ids have no spaces around them, and UUIDs in lower case, as in the events of the service."""
     columns = {}
     for name in names:
         if name in frame and not isinstance(frame[name].dtype, pd.CategoricalDtype):
