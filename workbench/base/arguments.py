@@ -283,9 +283,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         known = f"; {_public_name(function, args)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
     with suppress(NameError, TypeError):  # the annotated type may be imported only for type checkers
-        annotated = [(name, parameters[name].annotation) for name in names]
-        hints = {name: annotation for name, annotation in annotated if annotation is not inspect.Parameter.empty}
-        hints |= typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+        hints = _hints(function)
         checked = (
             argument_problem(name, value, hints[name])
             for name, value in bound.arguments.items()
@@ -295,11 +293,22 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
     return []
 
 
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of a function's parameters."""
+    parameters = inspect.signature(function).parameters.values()
+    hints = {each.name: each.annotation for each in parameters if each.annotation is not inspect.Parameter.empty}
+    return hints | typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+
+
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
     """Return the problems with arguments that caused a Python error, such as a missing attribute or column."""
     bound = inspect.signature(function).bind(*args, **given).arguments
+    with suppress(NameError, TypeError):  # an argument of exactly the annotated type is not the cause
+        hints = _hints(function)
+        right = {name for name, x in bound.items() if type(x) is not object and type(x) in kinds_of(hints.get(name))}
+        bound = {name: value for name, value in bound.items() if name not in right}
     if isinstance(error, KeyError):
         column = error.args[0] if error.args else None
         frames = [name for name, value in bound.items() if hasattr(value, "columns") and column not in value.columns]

@@ -72,7 +72,7 @@ class Flips(Shown):
 
     @property
     def rests_on(self) -> dict[str, Flip]:
-        """Return the assumptions that the suite relies on, with the first test that shows each.
+        """Return the assumptions that the suite relies on, each with the first test that shows it.
 
         Ask the provider about these assumptions.
         """

@@ -214,7 +214,7 @@ class Following:
         return [event.event for event in queue if settles or not event.is_settlement]
 
     def done(self, step: Step, emitted: int) -> None:
-        """Remove the events that a step explained from their queue."""
+        """After a step, remove the events that the step explained from the record's queue."""
         self._emitted = emitted
         if step.exchange is not None and (queue := self._queues.get(resource_of(step.exchange))):
             del queue[:emitted]

@@ -337,7 +337,7 @@ def learn(
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
-    """Return the sample of traffic to replay. Unexpected items are noted."""
+    """Return the sample of traffic to replay. `reading` counts the items with an unexpected structure."""
     sample = Sample()
     for item in items:
         reading.read(item.place, sample.add, item)

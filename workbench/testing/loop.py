@@ -50,7 +50,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.refusal: NotSimulated | None = None
 
     def next_time(self) -> float | None:
-        """Return the time of the next callback: now, the time of the next timer, or None."""
+        """Return the time of the next callback: now, or the time of the next timer; None if nothing is scheduled."""
         while self._timers and self._timers[0].cancelled():
             heapq.heappop(self._timers)
         if self._callbacks:
