@@ -23,7 +23,7 @@ made
 def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
     """A card is found by its digits, a wrong amount gets a message and the focus, and a double click sends once.
 
-    The answer offers next steps: Settle settles the purchase, and Open transaction shows it in a panel. ⏎
+    The answer offers next steps: Settle settles the purchase, and Open transaction shows it in a panel.
     """
     page = desk.show(START, PURCHASE)
     card = page.locator(".wb-form .wb-card-id")
@@ -59,7 +59,7 @@ def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
 def test_a_press_comes_after_the_edit_before_it(desk: Desk) -> None:
     """A press of the button sends the value that was just typed, even if the kernel is busy.
 
-    The form is also sent if the button moves from under the pointer before the mouse button is released. ⏎
+    The form is also sent if the button moves from under the pointer before the mouse button is released.
     """
     slow = "import time\nmade.view.inputs.fields['merchant_name'].input.observe(lambda _: time.sleep(1), 'value')"
     page = desk.show(START, PURCHASE, slow)
@@ -99,7 +99,7 @@ SAVE_STATE = "window.jupyterapp.commands.execute('@jupyter-widgets/jupyterlab-ma
 def test_a_saved_notebook_holds_no_secret_and_is_not_blank(desk: Desk) -> None:
     """A saved notebook contains no typed secret, even with widget state. Reopened, it shows the answer and the rows.
 
-    A line says that the panel is live again after its cell runs. ⏎
+    A line says that the panel is live again after its cell runs.
     """
     page = desk.show(START, PANEL)
     expect(page.locator(".wbp .rows .row").first).to_be_visible()
@@ -314,7 +314,7 @@ SHOWN = (
 def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
     """In both themes, nothing of a form overlaps or is cut off, and axe-core reports no serious problem.
 
-    Text of enabled controls has a contrast of at least 4.5 to 1, as drawn. A narrow page does not scroll sideways. ⏎
+    Text of enabled controls has a contrast of at least 4.5 to 1, as drawn. A narrow page does not scroll sideways.
     """
     page = desk.show(*SHOWN)
     page.locator(".wb-form .wb-amount input").first.fill("1250")

@@ -2,7 +2,7 @@
 
 The places are in `places.PLACES` and `faces.FACES`, the values in `planted.PLANTED`. Errors in all traceback modes are
 in `test_tracebacks`; shell histories and notebooks in `test_sessions`; dumps of objects with keys, and hashes, in
-`test_keys`; revealed and deleted values in `test_shown`; made-up people in `test_reserved`. ⏎
+`test_keys`; revealed and deleted values in `test_shown`; made-up people in `test_reserved`.
 """
 
 from pathlib import Path

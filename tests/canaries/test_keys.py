@@ -171,7 +171,7 @@ def test_a_run_is_known_again_by_its_installation_alone(
 ) -> None:
     """A run's digests depend on the installation's secret, which is not in the run's file.
 
-    An installation with another secret therefore refuses to resume the run. ⏎
+    An installation with another secret therefore refuses to resume the run.
     """
     _record(tmp_path / "one", tmp_path / "state", monkeypatch)
     secrets = [

@@ -1,6 +1,6 @@
 """Independent libraries agree with the package on random cases, in both directions.
 
-The libraries are eth-account with its pure Python curve and pycryptodome, eth-abi, base58, stellar-sdk and solders. ⏎
+The libraries are eth-account with its pure Python curve and pycryptodome, eth-abi, base58, stellar-sdk and solders.
 """
 
 from importlib.util import find_spec

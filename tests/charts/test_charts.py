@@ -308,7 +308,7 @@ def test_nothing_is_left_behind(name: str) -> None:
 def test_everything_stays_on_the_paper(name: str, size: str) -> None:
     """In each size, no text leaves the figure. Except in compact charts, title and axis labels exist.
 
-    If the caller sets a title, the chart's own title becomes the subtitle. ⏎
+    If the caller sets a title, the chart's own title becomes the subtitle.
     """
     draw, full, _ = EVERY[name]
     axes = drawn(name).axes if size == "notebook" else draw(full(), size=size)

@@ -1,7 +1,7 @@
 """SVG of each chart of the samples, compared by digest. `python -m tests.charts.test_pictures` writes pictures.txt.
 
 A line has the chart, the drawing option, the digest of the SVG, and the alternative text. A change of any mark, label,
-position, color or note changes the line: look at the new picture, then write the file again. ⏎
+position, color or note changes the line: look at the new picture, then write the file again.
 """
 
 import hashlib
