@@ -81,7 +81,7 @@ class CastCard:
 
 @record
 class CastContract:
-    """A collateral contract of a user in the program file."""
+    """A collateral contract of a listed user."""
 
     chain_id: int = about("Chain", Rule(minimum=1, maximum=10**12))
     version: int = about("Contract version", Rule(minimum=1, maximum=2), default=2)

@@ -152,7 +152,7 @@ class App:
         return scheme + space + self._own_keys.get(key, key)
 
     def _callers_key(self, key: str) -> str:
-        """Return this URL's key in place of the sandbox's key."""
+        """Return the key that replaces a key of the sandbox at this URL; the same key if none replaces it."""
         return self._new_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:
