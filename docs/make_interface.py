@@ -55,7 +55,7 @@ STATES = {
         transitions.APPLICATION,
         (
             "Users, companies and owners have an application status; [the glossary](glossary.md#application) explains it. Three statuses occur "
-            "in events but not in responses: `notStarted`, `exempt`, `tosNotAccepted`. The actions `review` and `conclude` set any status."
+            "in events but not in responses: `notStarted`, `exempt`, `tosNotAccepted`. The actions `review` and `conclude` set the status that the review decides."
         ),
     ),
     "Simulated card transaction": (

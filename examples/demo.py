@@ -46,7 +46,7 @@ show(api.sandbox.balance(card))
 # The events that webhooks would deliver, each verified and stored once:
 show([event.kind for event in api.inbox.events()])
 
-# A mistake is found before anything is sent:
+# The client finds a mistake before it sends anything:
 try:
     api.simulate_refund(transaction_id=shop.transaction_id, amount=10.99)
 except wb.InvalidRequest as error:
@@ -64,8 +64,8 @@ show(api.sandbox.balance(card))
 
 # Contracts and withdrawals
 #
-# A tenant's funds are held in smart contracts. A withdrawal signature authorizes a movement of funds, so the unit of
-# the amount must be given, and the call is never repeated automatically.
+# A tenant's funds are held in smart contracts. A withdrawal signature authorizes a movement of funds, so the call must
+# state the unit of its amount, and the client never repeats the call automatically.
 
 contract = api.list_contracts()[0]
 show(contract.tokens)

@@ -64,7 +64,7 @@ RECURSION = sys.getrecursionlimit()
 # Some images disable bytecode, and then each test process would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# tests that start pytest read this variable; see pyproject.toml
+# for pytest processes that tests start without the options of pyproject.toml, which has the reason
 os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
@@ -119,7 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
     os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
-    # under nohup, SIGINT and SIGHUP are ignored, but tests interrupt themselves and their child processes
+    # `nohup pytest &` in a script ignores SIGINT and SIGHUP, but tests interrupt themselves and their child processes
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # a child process inherits an ignored signal but not a Python handler, so with this handler a hangup ends it

@@ -79,7 +79,7 @@ _TOKEN = re.compile(rb'"[^"\n]*"|[\w.+-]+')
 
 def changed(chance: random.Random, data: bytes, words: Sequence[bytes] = (), others: Sequence[bytes] = ()) -> bytes:
     """Return bytes with one to six random changes of bits, slices, lines, words, or parts of other texts."""
-    words = (*WORDS, *words * 3)  # words of the format are used more often than others
+    words = (*WORDS, *words * 3)  # words of the format are drawn three times as often
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 6))):
         size = len(data)
         at = chance.randrange(size + 1)

@@ -30,12 +30,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("base/schema", "client", "sandbox", "analysis", "runs")
-FIRST_TESTS, MAX_TESTS = 40, 300  # tests to run first for a mutant, and maximum number if the mutant survives them
+FIRST_TESTS, MAX_TESTS = 40, 300  # number of tests to run first for a mutant, and maximum number if these pass
 MAX_FILES = 10  # maximum number of test files for a mutant; files of the mutated package are chosen first
 # seconds of processor time per mutant, four times as many in the slow tier; a mutant that exceeds them counts as killed
 SECONDS = 150
 _QUICK = "not slow and not browser and not soak and not notebook"
-IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # each worker imports libraries before pytest starts
+IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # workers import libraries before pytest, which warns
 _SLOW = "not browser and not soak and not notebook"
 _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -275,7 +275,7 @@ def work(
         "pandas",
         "pyarrow.parquet",
     ):
-        import_module(library)  # imported once, before the processes fork
+        import_module(library)  # import once, before the processes fork
 
     while (job := jobs.get()) is not None:
         mutant, tests = job  # type: ignore[misc]

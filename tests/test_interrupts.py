@@ -165,7 +165,7 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
 
     journal = Journal(tmp_path / "journal.db" if in_file else None)
     client: Any = kind(base_url=URL, api_key="a-key-1234", transport=httpx.MockTransport(answer), journal=journal)
-    kept: list[BaseException] = []  # a notebook also keeps the last exception with its frames
+    kept: list[BaseException] = []  # keeps exceptions with their frames, as a notebook keeps the last one
 
     def call() -> None:
         made = client.simulate_authorization(**PURCHASE)

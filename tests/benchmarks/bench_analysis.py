@@ -177,7 +177,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("outstanding by user", lambda: wb.history(points).points("user_id"))
     clocked("outstanding by cohort", lambda: wb.history(points).points("cohort"))
     clocked("liability", lambda: wb.history(points).filter(tz="America/New_York").liability())
-    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # MB, without the pandas baselines
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # MB, before the exports
     clocked("plain pandas: the funnel's sums", lambda: plain_funnel(made))
     for name, frame in (("transactions", made.iloc[: size // 5]), ("rewards", points.iloc[: size // 5])):
         clocked(

@@ -34,7 +34,7 @@ from tests.notebooks.reading import COURSE
 from workbench.course import stored
 from workbench.course.task_files import DRILLS, EXERCISES
 
-TRIES = 8  # tries per notebook
+TRIES = 8  # maximum runs of a notebook until all its cells succeed
 SLOW = 1.0  # maximum seconds until the board shows a report
 WRONG = """
 api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][2], amount=421, currency="USD",

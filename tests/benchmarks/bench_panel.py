@@ -90,7 +90,7 @@ def session(folder: Path, engine: Engine) -> int:
     (folder / "program.toml").write_text("size = 2600\n")  # number of users
     api = workbench.connect(world=folder / "program.toml")
     store = internals(api.sandbox).engine.store
-    pd.DataFrame({})  # pandas is imported before the measurement
+    pd.DataFrame({})  # import pandas before the measurement
     asked = {"do": "rows", "list": "transactions"}
     first = least(lambda: workbench.browse(api).answer(asked | {"first": True}))
     whole = least(lambda: workbench.browse(api).answer(asked))

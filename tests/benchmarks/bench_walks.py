@@ -55,7 +55,7 @@ def _holds(x: Any, depth: int = 6) -> bool:
     elif attrs.has(type(x)):
         x = [getattr(x, field.name, None) for field in attrs.fields(type(x))]
     elif type(x).__module__.startswith("workbench") and depth > 4 and hasattr(x, "__dict__"):
-        x, depth = vars(x).values(), 4  # not nested workbench objects
+        x, depth = vars(x).values(), 4  # search these attributes, but no workbench objects inside them
     elif not isinstance(x, list | tuple):
         return not callable(x) and str(x) == _TEXT if type(x).__module__ in {"builtins", "decimal"} else False
     return any(_holds(one, depth - 1) for one in list(x)[:100])

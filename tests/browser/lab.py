@@ -95,7 +95,7 @@ def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
             with urllib.request.urlopen(address, timeout=5):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)  # the port is polled, since the server is another process
+            time.sleep(0.1)  # poll, because the server is another process
     raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')[-2000:]}")
 
 

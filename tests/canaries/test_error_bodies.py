@@ -63,7 +63,7 @@ _SAME = {
     "country_code",
     "country_of_issue",
     "birth_date",
-    "routing_number",  # not private; other digits would not match the check digit
+    "routing_number",  # not private, and with other digits the check digit would be wrong
 }
 
 

@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import re
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,11 +19,11 @@ import pytest
 import workbench as wb
 from tests.classroom.recorded import record
 from workbench.base.errors import ApiError, UnusableFile, UsageError
-from workbench.base.system.messages import Request
+from workbench.base.system.messages import Request, Response
 from workbench.course import membership
-from workbench.course.classroom import ClassServer, class_state, exports
-from workbench.course.classroom.class_results import read_roster
-from workbench.course.classroom.learner_sandboxes import MAX_OPEN
+from workbench.course.classroom import ClassServer, class_state, exports, learner_sandboxes
+from workbench.course.classroom.class_results import Learner, read_roster
+from workbench.course.classroom.learner_sandboxes import MAX_OPEN, LearnerSandboxes
 from workbench.course.task_files import EXERCISES, read_file
 from workbench.course.task_result import TaskResult
 from workbench.sandbox.internals import internals
@@ -423,3 +425,76 @@ def _message(act: Callable[[Any], object], api: Any) -> str:
     with pytest.raises((wb.WorkbenchError, AttributeError)) as refused:
         act(api)
     return str(refused.value)
+
+
+def test_no_sandbox_closes_while_a_request_uses_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The requests come while `close_unused` looks at the number of requests in use."""
+    monkeypatch.setattr(learner_sandboxes, "MAX_OPEN", 1)
+
+    class SlowApp:
+        def __init__(self, file: str) -> None:
+            self.sandbox = wb.Sandbox(7, path=tmp_path / file)
+            self.app = internals(self.sandbox).http_app("http://127.0.0.1", True)
+
+        async def handle(self, request: Request) -> Response:
+            await asyncio.sleep(0.02)
+            return await self.app.handle(request)
+
+    def make(_: object, place: str, environment: str, file: str) -> Any:
+        return SlowApp(file)
+
+    sandboxes = LearnerSandboxes(Learner("Ann", "ann"), make, tmp_path, ({}, 0, 0))
+    places = [sandboxes.begin("02"), sandboxes.begin("03")]
+
+    def request(place: str) -> Request:
+        headers = {"api-key": sandboxes.sandbox(place).full_key}
+        return Request(method="GET", path="/v1/issuing/tenants/contracts", headers=headers)
+
+    requests = {place: request(place) for place in places}
+
+    class Slow(Counter[tuple[str, str]]):
+        def __getitem__(self, key: tuple[str, str]) -> int:
+            number = super().__getitem__(key)
+            if threading.current_thread() is closing:
+                time.sleep(0.005)
+            return number
+
+    monkeypatch.setattr(sandboxes, "_in_use", Slow())
+    ended = threading.Event()
+
+    def close() -> None:
+        while not ended.is_set():
+            sandboxes.close_unused()
+
+    async def ask() -> list[int]:
+        return [(await sandboxes.handle(requests[place], place, "sandbox")).status for place in places * 10]
+
+    closing = threading.Thread(target=close)
+    closing.start()
+    try:
+        assert asyncio.run(ask()) == [200] * 20
+    finally:
+        ended.set()
+        closing.join()
+        sandboxes.close()
+
+
+def test_two_windows_of_the_board_lose_no_rule_and_no_lock(
+    server: ClassServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = server.results.get
+
+    def slow(*words: Any) -> Any:
+        found = stored(*words)
+        time.sleep(0.01)
+        return found
+
+    monkeypatch.setattr(server.results, "get", slow)
+    lessons, delays = class_state.LESSONS[:4], (1, 2, 3, 4)
+    with ThreadPoolExecutor(8) as windows:
+        acts = [windows.submit(server.act, [], "lock", lesson=lesson) for lesson in lessons]
+        everyone = [learner.name for learner in server.learners]
+        acts += [windows.submit(server.act, everyone, "add_fault", kind="latency", seconds=n) for n in delays]
+        assert not any(act.result()["failed"] for act in acts)
+    assert server.locked == sorted(lessons)
+    assert sorted(rule["seconds"] for rule in server.results.get("rules")) == [*delays]

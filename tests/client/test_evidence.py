@@ -285,7 +285,7 @@ def test_the_recipe_agrees_with_the_books(name: str, fault: str) -> None:
         known = len(api.journal)
         history.call(name, fault)
         entry = list(api.journal)[known]
-        if isinstance(history.error, wb.OutcomeUnknown):  # includes calls whose answer is unreadable
+        if isinstance(history.error, wb.OutcomeUnknown):  # also raised if a completed call has an unreadable answer
             exec(_recipe(), {"api": api, "wb": wb, "error": history.error})
         resolved = api.journal[entry.id].final_outcome
 

@@ -398,7 +398,7 @@ def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
     child.join()
     (entry,) = Journal(path).unknown()
 
-    assert entry.error == "its outcome was not recorded"
+    assert entry.error == "the outcome was not recorded"
     assert Journal(path).resolve(entry.id, "not_sent").final_outcome is Outcome.NOT_SENT
     assert list(tmp_path.glob("*.lock")) == []
 

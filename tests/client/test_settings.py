@@ -363,8 +363,8 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     "names, words",
-    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "another member of the record has"),
-     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "another member of the record has"), ({"nothing": "x"}, "not the name of a field"),
+    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "the name of another member of the record"),
+     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "the name of another member of the record"), ({"nothing": "x"}, "not the name of a field"),
      ({"update_user.first_name": "first name"}, "name of a member"), ({"update_user.first_name": ""}, "name of a member")],
     ids=map(str, range(6)),
 )  # fmt: skip
@@ -484,7 +484,7 @@ def test_the_signing_key_of_a_profile(home: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "other-key")
     assert [found.header() for found in key_sources.signing_keys(profile)] == [b"other-key"]
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "other-key\n")
-    with pytest.raises(UsageError, match="WORKBENCH_WEBHOOK_KEY has a blank or line end"):
+    with pytest.raises(UsageError, match="WORKBENCH_WEBHOOK_KEY has a space or line break"):
         key_sources.signing_keys(profile)
 
 

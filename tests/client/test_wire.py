@@ -304,7 +304,7 @@ UNREADABLE = {
 
 
 def _readable(name: str, kind: str) -> bool:
-    # An empty body is a valid answer. The answer to a deletion has no members, so no member can have a wrong type.
+    # An empty body is a valid answer. The client reads no members of the answer to a deletion, so none has a wrong type.
     return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 

@@ -69,7 +69,7 @@ ACTIONS = [
     ("payment accounts", {}, {"delete_payment_account"}),
     ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction has a dispute
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # no `open_dispute`, because this transaction has a dispute
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
 ]  # fmt: skip

@@ -38,7 +38,7 @@ def test_the_steps_of_the_workflow_run(environment: Callable[[str], Path], tmp_p
         "WORKBENCH_STATE": str(tmp_path / "state"),
     }
     printed = []
-    runner = "trap 'kill %1' EXIT\n"  # one shell runs all steps, and ends the server of a step when it exits
+    runner = "trap 'kill %1' EXIT\n"  # one shell runs all steps; at its exit, it kills the server of a step
     for step in commands:
         given = "".join(f"export {name}={value!r}\n" for name, value in step.get("env", {}).items())
         runner += f"{given}set -e\n{step['run']}\n"

@@ -57,7 +57,7 @@ class Executed:
     kept: str  # text of the files in the state folder
     history: bytes  # content of IPython's history
     bare: tuple[str, ...]  # source of each cell that displays a widget without static HTML
-    sections: tuple[tuple[str, str], ...]  # text, and code with outputs, by heading
+    sections: tuple[tuple[str, str], ...]  # for each heading, its text, and its code with outputs
 
 
 def execute(path: Path, folder: Path, **variables: str) -> Executed:

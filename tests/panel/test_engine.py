@@ -136,7 +136,7 @@ def test_changes_make_the_rows_of_now(
     ids = [f"id-{number}" for number in range(len(before))]
     new = [f"new-{number}" for number in range(len(added))]
     rows = [row if data.draw(st.booleans()) else data.draw(ROW) for row in before]
-    if newest == "created":  # a list that is shown by time has a time in each row
+    if newest == "created":  # a list in order of time has a time in each row
         before, rows, added = (
             [(*row[:4], row[4] or MOMENT, *row[5:]) for row in some] for some in (before, rows, added)
         )

@@ -113,7 +113,7 @@ def test_a_frame_keeps_notes_and_units(tmp_path: Path) -> None:
     data = data_of(page)
     assert [column["kind"] for column in data["lists"][0]["columns"]] == ["money", "status", "number"]
     assert data["lists"][0]["notes"] == ["This table is not complete.", UNKNOWN, "Two rows were left out."]
-    assert "12.34 USD" in page  # the page of a browser without JavaScript
+    assert "12.34 USD" in page  # a browser without JavaScript shows this text
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
     took = []
     for number in range(40):
         served = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(tmp_path), "--learners", "30"]
-        ignored = number % 4 == 3  # nohup starts commands with SIGINT ignored
+        ignored = number % 4 == 3  # as the `&` of a script starts commands
         with subprocess.Popen(
             served, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None,

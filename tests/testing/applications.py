@@ -104,7 +104,7 @@ class Shop(Books):
         try:
             await self.send(transaction)
         except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited):
-            pass  # the application recovers later
+            pass  # the refund is still due, so `main` sends it again
         except wb.ApiError:
             self.paid(transaction, "refused")
         else:
@@ -370,7 +370,7 @@ class TakesUnknownAsDone(Shop):
         except (wb.NotSent, wb.errors.RateLimited):
             return
         except wb.OutcomeUnknown:
-            pass  # the application recovers later
+            pass  # the bug: the refund counts as done
         self.paid(transaction, "done")
 
 
@@ -568,7 +568,7 @@ class Till(Books):
             try:
                 self.send(transaction)
             except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited):
-                pass  # the application recovers later
+                pass  # the refund is still due, so the next run of `main` sends it again
             except wb.ApiError:
                 self.paid(transaction, "refused")
             else:

@@ -26,7 +26,7 @@ from workbench.base.system.messages import Request, Response
 from workbench.testing import HttpApplication, http_application
 from workbench.testing.deliveries import KEY
 
-# this sandbox supports idempotency keys
+# with this behavior, the sandbox supports idempotency keys
 SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "transaction"})
 
 

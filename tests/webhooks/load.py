@@ -154,7 +154,7 @@ def send(
         receiver.kill()
         receiver.start(*([chance.uniform(0, 0.05)] if chance.random() < 0.2 else []))
     if kills:
-        receiver.kill()  # the last start may have returned before the receiver was ready; the next one waits for it
+        receiver.kill()  # the last start may not have waited for the receiver, so restart the receiver and wait
         receiver.start()
     for thread in threads:
         thread.join()

@@ -130,7 +130,7 @@ class Attempt:
 
 
 class WorkbenchError(Exception):
-    """Base class of all errors of this package. Instances can be pickled and copied."""
+    """Base class of all workbench errors. Instances can be pickled and copied."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args, self.__dict__)

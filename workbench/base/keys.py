@@ -29,11 +29,11 @@ class Key:
     _fetch: Callable[[], str] | None
     _fetched: float
     _held: Callable[[], bytes]
-    _locks: dict[int, threading.Lock]  # by process, because another thread may hold the lock when a process forks
+    _locks: dict[int, threading.Lock]  # by process id, since a forked process may inherit a lock that is held
     _check: Callable[[str], object] | None
     _name: str
     fingerprint: str
-    version: int  # how often the key's value was replaced
+    version: int  # number of times that the key's value was replaced
 
     @hide_arguments
     def __init__(self, value: KeyText, fetch: Callable[[], str] | None = None, *, name: str = "api_key") -> None:
@@ -135,7 +135,7 @@ def key_problem(value: object, *, takes_bytes: bool = False) -> str | None:
         return "begins with Bearer; pass the key alone"
     for position, character in enumerate(value, 1):
         if not "!" <= character <= "~":
-            blank = "a blank or line end" if character.isspace() else "a character that cannot be sent"
+            blank = "a space or line break" if character.isspace() else "a character that cannot be sent"
             return f"has {blank} (position {position} of {len(value)})"
     if value[0] in "\"'" or value[-1] in "\"'":
         return "has quotes around it; remove them"

@@ -27,7 +27,7 @@ def declare(code: str, *, python: str, other: str) -> None:
 
 
 def word(interface: Interface, texts: Mapping[str, str]) -> None:
-    """Add an interface's texts of remedies, by code."""
+    """Add the texts of remedies, by code, for an interface."""
     for code, text in texts.items():
         WORDINGS.setdefault(code, {})[interface] = text
 

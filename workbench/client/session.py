@@ -187,7 +187,7 @@ class AsyncSession(_Session, AsyncClient):
 
 
 class InboxEvents:
-    """Events received by an inbox, as evidence of calls to a service. There may be no inbox yet."""
+    """Events received by an inbox, as evidence of calls to a service. The inbox may not exist yet."""
 
     def __init__(self, inbox: "Callable[[], Inbox | None]") -> None:
         self._inbox = inbox

@@ -265,8 +265,9 @@ class Sandbox(Controls):
         )
 
     def share(self) -> str:
-        """Serve to this machine until this sandbox is closed, and return the URL. Commands and curl can then use its
-        state.
+        """Serve this sandbox to this machine until the sandbox is closed, and return the URL.
+
+        Commands and curl can then use its state.
 
         Repeated calls return the same URL. The command `workbench --url URL …` needs no key, and curl sends the key
         from the guide. At this URL random keys replace the seeded keys, which are equal on every machine.

@@ -44,7 +44,7 @@ class Explanations(View):
         *,
         minus: tuple[Any, ...] | None = None,
     ) -> pd.DataFrame:
-        """Return the source rows from which a number in a report results exactly, with their events and requests.
+        """Return the source rows that add up to a number in a report, with their events and requests.
 
         Args:
             frame: A report that this process computed.

@@ -58,7 +58,7 @@ class View:
 
     @property
     def until(self) -> datetime | None:
-        """Return the time up to which the history is complete, if its source says so."""
+        """Return the time up to which the history is complete, or None if its source does not state it."""
         end = self.reading.until
         return end if self.scope.at is None else self.scope.at if end is None else min(end, self.scope.at)
 

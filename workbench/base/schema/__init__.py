@@ -1,1 +1,1 @@
-"""Declaration of records: fields, rules, checks, masks and readers; and strict JSON."""
+"""Records: their declaration, rules, checks, masks and readers. Also strict JSON."""

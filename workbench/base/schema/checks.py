@@ -296,7 +296,7 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
     walk.Array: (lambda value: False, "a list"),
     walk.Untyped: (lambda value: True, ""),
 }
-"""Test for the values of each kind, and the noun in messages. Nested records and list items are tested separately."""
+"""Test for the values of each kind, and their name in messages. Nested records and list items are tested separately."""
 _NAMES = {
     "bool": "true or false",
     "int": "a number",
@@ -356,7 +356,7 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
 
 
 def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return values to refuse, and values to warn about, although they break no rule of the interface.
+    """Return problems to refuse and problems to warn about, beyond the rules of the interface.
 
     Args:
         request: The record, or its survey.
@@ -469,7 +469,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer, each with a flag for whether a rule applies to its values."""
+    """Return each member of an answer, and whether a rule applies to its values."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

@@ -157,7 +157,7 @@ def about(
     otherwise: object = None,
     **limits: Any,
 ) -> Any:
-    """Declare a field with its meaning, rule and privacy, and whether it is an assumption.
+    """Declare a field with its meaning, rule and privacy, and the reason if the field is assumed.
 
     Args:
         limits: Members of `Rule` that differ from `rule`: `about("…", CENTS, minimum=1)`.

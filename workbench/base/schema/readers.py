@@ -158,7 +158,7 @@ def plain_text(value: object) -> Any:
 
 
 def _typed(expected: str, *classes: type[Any]) -> Reader:
-    """Return a reader that accepts None and values of these classes."""
+    """Return a reader that accepts None and values of the given classes."""
 
     def read(value: object) -> Any:
         if value.__class__ in classes or value is None:

@@ -172,7 +172,7 @@ def printable(value: object) -> str:
 
 
 def stored(text: str | bytes) -> Any:
-    """Parse JSON that this package has stored, such as a cell of a database.
+    """Parse JSON that the workbench has stored, such as a cell of a database.
 
     Raises:
         UnusableFile: The text is damaged.

@@ -58,7 +58,7 @@ class Date(Kind):
 
 
 class Choice(Kind):
-    """A member of an enum. In an answer it may also be unknown text."""
+    """A member of an enum. In an answer, the value may also be unknown text."""
 
 
 class Nested(Kind):
@@ -110,7 +110,7 @@ _SCALARS: Mapping[frozenset[Any], Kind] = {
     frozenset((Any,)): Untyped(), frozenset((int, Full)): Integer(full=True), frozenset((int, Decimal)): Numeric(),
     frozenset((date, str)): Date(),
 }  # fmt: skip
-"""Kinds of members, by the classes in an annotation."""
+"""Kinds of scalar members, by the classes in the annotation."""
 
 
 def _kind(hint: Any, about: About, where: str) -> Kind:
@@ -236,7 +236,7 @@ def get_path(x: object, path: str) -> Any:
 
 
 def given(record: object) -> dict[str, Any]:
-    """Return the members of a record that are set, by attribute name. Nested records stay records."""
+    """Return the members of a record other than None, by attribute name. Nested records stay records."""
     return {
         member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
     }

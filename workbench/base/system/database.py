@@ -37,7 +37,7 @@ _SETTINGS = {
     "wal_autocheckpoint": "4000",  # in pages; each checkpoint waits for the disk twice
 }  # fmt: skip
 
-_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite messages can repeat damaged names, which are not UTF-8
+_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # a SQLite message may contain a damaged name that is not UTF-8
 
 _CHECKSUMS = (
     "CREATE TABLE checksums(of_table TEXT NOT NULL, of_row INTEGER NOT NULL, crc32 INTEGER NOT NULL, "
@@ -211,7 +211,7 @@ class Database:
     def undamaged(self, table: str) -> str:
         """Return the SQL condition that a row of a checked table is undamaged.
 
-        Apply the condition before reading columns, because the columns of a damaged row may not be text.
+        Apply the condition before reading columns, because damaged columns may contain invalid text.
         """
         if table not in self._checked:
             return "1"
@@ -300,7 +300,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Convert a SQLite error to a workbench error without stored values. Errors of a statement stay unchanged."""
+        """Convert a SQLite error to a workbench error without stored values. Errors in a statement stay unchanged."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
@@ -378,7 +378,9 @@ def _prepare(path: Path) -> None:
     except OSError as error:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
     if status.st_nlink > 1:  # lock and write-ahead log are named after the file, and would differ between the names
-        raise UnusableFile(f"{path} has {status.st_nlink} names (hard links); keep one of them. It was left unchanged.")
+        raise UnusableFile(
+            f"{path} has {status.st_nlink} names (hard links); keep one of them. The file was left unchanged."
+        )
 
 
 _OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
@@ -460,5 +462,5 @@ def _check_header(path: Path, application: int, version: int) -> None:
     if file_version != version:
         raise UnusableFile(
             f"{path} was written by another version of the workbench (its format is {file_version}; this version "
-            f"reads {version}). Open it with that version, or name another file. It was left unchanged."
+            f"reads {version}). Open it with that version, or name another file. The file was left unchanged."
         )

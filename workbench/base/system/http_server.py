@@ -40,7 +40,7 @@ _SILENT = logging.NullHandler()
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 RefusalHandler = Callable[[int, str], Response]
-"""Function that builds the response to a request that is refused before the handler, from status and reason."""
+"""Function that builds the response to a request that never reaches the handler, from status and reason."""
 
 
 class PortTaken(WorkbenchError):
@@ -53,7 +53,7 @@ def bare(status: int, reason: str) -> Response:
 
 
 class _Refused(Exception):
-    """Status and reason of a request that is refused before the handler."""
+    """Status and reason of a request that never reaches the handler."""
 
 
 class _App:
@@ -77,7 +77,7 @@ class _App:
     async def __call__(self, scope: Any, receive: Any, send: object) -> None:
         try:
             await self._answer(scope, receive, send)
-        except asyncio.CancelledError:  # the server is stopping, so the outcome of the request is unknown
+        except asyncio.CancelledError:  # the server is stopping; the outcome is unknown, so no response is sent
             scope["extensions"]["transport"].abort()
             with suppress(asyncio.CancelledError):  # the event loop may have ended meanwhile
                 while (await receive())["type"] != "http.disconnect":
@@ -365,7 +365,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _set_timer(self) -> None:
-        """Start the timeout of the part being received."""
+        """Restart the timer for the part of the request that is being received."""
         if self._timer is not None:
             self._timer.cancel()
         seconds = HEAD_TIMEOUT if self._part == "head" else BODY_TIMEOUT

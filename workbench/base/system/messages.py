@@ -18,7 +18,7 @@ BROKEN = frozenset({"refused", "reset", "closed", "lost"})
 
 
 ACTOR: ContextVar[str] = ContextVar("actor", default="")
-"""Token of the action that requests in this context belong to; "" without an action. Sandboxes read it."""
+"""Token of the action that requests in this context belong to; "" without an action. Sandboxes read the token."""
 ACTOR_HEADER = "workbench-actor"
 """Header that carries the token to a served sandbox."""
 

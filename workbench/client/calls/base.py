@@ -31,7 +31,7 @@ EnvironmentName = Literal["sandbox", "production"]
 
 
 class Connections:
-    """Transport that a client shares with its views. It is created on first use, and again for another owner.
+    """Transport that a client shares with its views, created on first use in each process and event loop.
 
     A forked process must not share its parent's connections, because answers would be mixed up. Asynchronous
     connections belong to one event loop.
@@ -42,7 +42,7 @@ class Connections:
         self._held: tuple[Any, Any] = ((), None)
 
     def get(self, *owner: object) -> Any:
-        """Return the transport of this process and owner, which replaces the transport of a former owner."""
+        """Return the transport of this process and owner. Create it if the current transport has another owner."""
         whose = (os.getpid(), *owner)
         current = self._held
         if current[0] != whose:
@@ -228,7 +228,7 @@ class BaseClient(Operations, ABC):
     def journal(self) -> Journal:
         """Journal of calls with an effect and their outcomes."""
         if self._journal is None:
-            raise UsageError("the client was created with journal=False", of="journal")
+            raise UsageError("the client has no journal, because it was created with journal=False", of="journal")
         return self._journal
 
     @property

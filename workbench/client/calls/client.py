@@ -131,7 +131,7 @@ class _Calls(BaseClient):
             from workbench.base.system.certificates import trusted  # this import loads ssl
 
             context = trusted(self._ca_file)
-        else:  # trust the certificates of httpx or of the environment
+        else:  # trust httpx's default certificates, or the certificates that the environment names
             context = network().httpx.create_ssl_context(trust_env=self._http.trust_env)
         if (certificate := self._http.client_cert_file) is not None:
             try:  # pass an empty password, because OpenSSL would otherwise ask for a password at the terminal

@@ -62,7 +62,7 @@ def unknown_text(attempt: Attempt, known: str) -> str:
 
 
 RESEND = "resend"
-"""Resolver recorded for a call whose resend succeeded."""
+"""Value of `Resolution.by` for a call whose resend succeeded."""
 
 
 @frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""Evidence of calls with an unknown outcome: events that only such calls cause, minus the events of other calls.
+"""Evidence of calls with an unknown outcome: the events that only equal calls cause, minus those of known calls.
 
 An event shows that one of several equal calls was carried out, but not which call. Events are therefore counted. More
 events than the other calls can have caused are proof. A missing event is proof only if all events are known. Assumed:
@@ -165,7 +165,7 @@ class Evidences:
         if len(records) > most:
             verdict, reason = Verdict.DONE, f"{counts}: this call was carried out"
         elif len({event.id for event in events}) > least:
-            verdict, reason = Verdict.OPEN, f"{counts}: this call or another one caused it"
+            verdict, reason = Verdict.OPEN, f"{counts}: it is unknown whether this call caused one"
         else:
             verdict, reason = Verdict.NOT_FOUND, "no event shows this call; events may be late or missing"
             if not self._is_read:

@@ -129,7 +129,7 @@ class Exchange:
                 raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = self.encode()
-        outgoing.clean = lambda value: self.clean(value)  # built only when a value must be masked
+        outgoing.clean = lambda value: self.clean(value)  # the cleaner is built only when a value must be masked
         try:
             if operation.effect:
                 self.record(outgoing)
@@ -196,7 +196,7 @@ class Exchange:
             content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
             target = operation.target(path, body if operation.in_query else {})
         except (TypeError, ValueError, OverflowError):
-            problem = Problem("", "type", "holds a value that cannot be written as JSON")
+            problem = Problem("", "type", "contains a value that cannot be written as JSON")
             raise errors.InvalidRequest((problem,), of=operation.name) from None
         if content is not None:
             headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
@@ -269,7 +269,7 @@ class Exchange:
         self.record_end()
 
     def record_end(self) -> None:
-        """Record the outcome once. The call is over, so an error of the journal is only logged."""
+        """Record the outcome once. The call is over, so an error of the journal only causes a warning."""
         recorder, attempt = self.context.recorder, self.attempt
         if self.ending is None or self.is_recorded or recorder is None or attempt is None:
             return

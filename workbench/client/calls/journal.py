@@ -298,7 +298,7 @@ class Recorder:
         call = self._calls.get(entry.id)
         if (call is not None and call.active) or (entry.process != here and self.opened().is_leased(entry.process)):
             return entry
-        return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
+        return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "the outcome was not recorded")
 
     def close(self) -> None:
         """Close the file. The next use reopens the file. A journal in memory is not lost."""
@@ -521,7 +521,7 @@ class Journal:
     def evidence(self, attempt: str) -> "Evidence":
         """Return the verdict of the received events on a call: done, not found, open, or no event.
 
-        The events that only such calls cause are counted, minus the events of other calls in this journal. The counts
+        The events that only equal calls cause are counted, minus the events of other calls in this journal. The counts
         assume that no program with another journal makes equal calls. A call that the service accepted is done without
         any events, even if its answer was unreadable.
         """

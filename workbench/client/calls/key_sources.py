@@ -1,4 +1,4 @@
-"""Sources of a profile's key: environment variable, command, keyring or hidden prompt. Never a file."""
+"""Sources of a profile's key: environment variable, command, keyring or hidden prompt. Files are never a source."""
 
 import os
 import re

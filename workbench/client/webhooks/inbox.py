@@ -212,9 +212,10 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: the delivery is accepted; a signed delivery is stored even if it cannot be read. 400: unsigned
-            deliveries are accepted, but the body is not an event. 401: the signature is missing or wrong. 413: the body
-            is too large.
+        204: the delivery is accepted; a signed delivery is stored even if it cannot be read.
+        400: unsigned deliveries are accepted, but the body is not an event.
+        401: the signature is missing or wrong.
+        413: the body is too large.
         503: the delivery could not be stored; the sender should retry.
         """
         try:
@@ -312,7 +313,7 @@ class Inbox:
         Args:
             kind: Kind of event, such as `user.updated`, or a pattern such as `user.*`.
             where: A function of the event, or values by attribute path: `{"body.id": …}`, `{"application_status": …}`.
-            since: Only events after a time of arrival, or after a `sequence` number of `stored`.
+            since: Only events after a time of arrival, or after the `sequence` of a stored event.
         """
         check_kind(kind, "inbox")
         self._pull()
@@ -420,7 +421,7 @@ class Inbox:
         Args:
             timeout: Seconds to wait, in real time or in the time of `clock`, which is then advanced second by second.
             where: As for `stored`.
-            since: Only events that arrived after a time, or after a `sequence` number of `stored`.
+            since: Only events that arrived after a time, or after the `sequence` of a stored event.
             clock: A clock that is advanced explicitly, such as `api.sandbox.clock`.
 
         Raises:

@@ -99,8 +99,8 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
     """Parse raw bytes as an event in its envelope. A text that was truncated inside a character is repaired and marked.
 
     Raises:
-        InvalidWebhook: The body is too large or nested too deeply, is not unambiguous JSON, or lacks id, resource or
-            action.
+        InvalidWebhook: The body is too large, is nested too deeply, is invalid or ambiguous JSON, or lacks id,
+            resource or action.
     """
     if len(body) > max_body:
         raise TooLarge(f"The body has {len(body):,} bytes; the limit is {max_body:,}.")
@@ -258,7 +258,7 @@ def sample(
     # assumed: version is 1.1.0 where statusChangeReason is present
     usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
     also = {"spend.completionReason"} if version not in (None, row.version) else set()
-    if event_received_at is TIME and row.body is not UserUpdated:  # "present on user.updated"
+    if event_received_at is TIME and row.body is not UserUpdated:  # the document: "present on user.updated"
         event_received_at = None
     event = build(
         Event,

@@ -60,8 +60,8 @@ def plan(
         decimals: The token's decimals if you know them; the interface does not state them.
         allow: The last 8 characters of the recipient, to continue despite a problem that can be overridden.
         clock: Clock for the expiry (default: the client's).
-        names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. The labels of a sandbox are
-            known.
+        names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. A sandbox's labels are
+            included.
 
     Raises:
         UsageError: The withdrawal has problems. The message lists all problems.

@@ -36,12 +36,12 @@ declare(
 )
 declare(
     "wallet_file",
-    python="json() or save(path) exports it for the wallet.",
+    python="to_json(path) writes it to a file for the wallet.",
     other="The wallet reads it as JSON.",
 )
 declare(
     "wallet_json",
-    python="json() exports it for a wallet.",
+    python="to_json() exports it for a wallet.",
     other="A wallet reads it as JSON.",
 )
 

@@ -107,7 +107,7 @@ class Withdrawal(NotSerializable, Shown):
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
         # a time that could not be parsed remains text in the answer
         self.expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None
-        # the signed message contains the time in this form
+        # the signed message contains the expiry in whole seconds
         self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
         self._secret: Secret | None = None
@@ -291,8 +291,8 @@ class Withdrawal(NotSerializable, Shown):
 
         On EVM chains it is complete: `to` (the contract's controller), `data`, `value`, `chainId`, and `from` for
         version 1. On Solana and Stellar it is partial: `from` (the admin, who signs by sending it), `parameters`, and
-        on Solana the instruction that checks the service's signature. The instruction of the contract's program, or
-        the function of the Stellar contract, comes from its documentation.
+        on Solana the instruction that checks the service's signature. For the instruction of the contract's program,
+        or the function of the Stellar contract, see the contract's documentation.
 
         Args:
             signatures: EVM: results of `typed_data(…).accept(…)`, one for each admin, in order; none for version 1.
@@ -373,8 +373,8 @@ class Withdrawal(NotSerializable, Shown):
     def parameters(self, *, units: NativeUnits | None = None) -> Parameters:
         """Return the arguments of the on-chain call, in the order and encoding of the chain's program (assumed).
 
-        Proxy, asset, amount in native units, recipient, expiry in Unix seconds, salt as 32 numbers, signature, and the
-        public key if the answer has it.
+        The arguments are proxy, asset, amount in native units, recipient, expiry in Unix seconds, salt as 32 numbers,
+        signature, and the public key if the answer has it.
         """
         secret, plan = self._require_secret(), self.plan
         values = chains.withdraw_parameters(

@@ -79,6 +79,7 @@ class ClassState:
         self.say: Callable[[str], object] = lambda text: None
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
+        self._acting = threading.Lock()
         self._read_learners()
         self._paused = bool(self.results.get("paused", False))
 
@@ -173,19 +174,20 @@ class ClassState:
         """
         if self.disk_full:
             raise UsageError(DISK_FULL, of="class")
-        if ACTIONS.get(action, {}).get("for_all"):
-            return {"done": self._act_for_class(action, **arguments), "failed": {}}
-        done: Facts = {}
-        failed: Facts = {}
-        for name in learners:
-            try:
-                done[name] = self._act_for(self._by_name[name], action, arguments)
-            except WorkbenchError as error:
-                failed[name] = str(error)
-        if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
-            rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
-            self.results.set("rules", rules)  # sandboxes and learners that are added later get the rules, too
-        return {"done": done, "failed": failed}
+        with self._acting:  # an action changes the stored locks and rules
+            if ACTIONS.get(action, {}).get("for_all"):
+                return {"done": self._act_for_class(action, **arguments), "failed": {}}
+            done: Facts = {}
+            failed: Facts = {}
+            for name in learners:
+                try:
+                    done[name] = self._act_for(self._by_name[name], action, arguments)
+                except WorkbenchError as error:
+                    failed[name] = str(error)
+            if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
+                rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
+                self.results.set("rules", rules)  # sandboxes and learners that are added later get the rules, too
+            return {"done": done, "failed": failed}
 
     def _act_for_class(self, action: str, lesson: str = "", name: str = "") -> dict[str, str]:
         match action:

@@ -134,7 +134,9 @@ class LearnerSandboxes:
         async with self._turns:
             self._in_use[key] += 1
             try:
-                app = self._apps[key] if key in self._apps else await asyncio.to_thread(self._app, *key)
+                app = self._apps.get(key)
+                if app is None:
+                    app = await asyncio.to_thread(self._app, *key)
                 # The learner's code was checked, so the request may do all that a local one may, and read the guide.
                 own = {"api-key": app.sandbox.full_key} if request.path == f"{CONTROL_PATH}guide" else {}
                 answer = await app.handle(attrs.evolve(request, headers={**own, **request.headers}, local=True))
@@ -155,8 +157,11 @@ class LearnerSandboxes:
         """Close the sandboxes that were opened first, unless a request or a task uses them."""
         with self.busy, self._lock:
             for key in list(self._apps)[:-MAX_OPEN]:
-                if not self._in_use[key] and key[0] != self.current:
-                    self._apps.pop(key).sandbox.close()
+                app = self._apps.pop(key)  # a request that comes now waits for the lock
+                if self._in_use[key] or key[0] == self.current:
+                    self._apps[key] = app
+                else:
+                    app.sandbox.close()
 
     def _file(self, place: str, environment: Environment) -> str:
         """Return the file name of a sandbox."""

@@ -290,7 +290,7 @@ def _unknown(address: str) -> Iterator[_Found]:
             "characters",
             (
                 "is not a known form of address: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
-                "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)"
+                "or 56 capitals and digits beginning with G or C, or 69 beginning with M (Stellar)"
             ),
         )
 

@@ -988,8 +988,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_created",
             "events",
-            "a refund sends transaction.created before transaction.completed; without it, a ledger that books refunds "
-            "from transaction.created misses them",
+            "a refund sends transaction.created before transaction.completed; False omits transaction.created",
             "the document shows no transaction events",
             LIVE,
             documented=True,
