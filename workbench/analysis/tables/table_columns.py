@@ -191,7 +191,7 @@ class Columns:
         return first
 
     def _signed(self, name: str, parts: Sequence[Any], values: list[Decimal | None]) -> list[Decimal | None]:
-        """Return numbers with the signs of their sides, if the cells say credit or debit."""
+        """Return numbers, with a sign for credit or debit if any cell states its side."""
         sides = [part.side if isinstance(part, WrittenNumber) else "" for part in parts]
         if not any(sides):
             return values
@@ -200,7 +200,7 @@ class Columns:
     def by_side(
         self, names: Sequence[str], values: Sequence[Decimal | None], sides: Sequence[str | None]
     ) -> list[Decimal | None]:
-        """Return amounts with the signs of their sides, credit or debit."""
+        """Return amounts with a sign for their side, credit or debit."""
         positive = self.answers.get("credit")
         signs = {"+": {"credit": 1, "debit": -1}, "-": {"credit": -1, "debit": 1}}
         signed = {
