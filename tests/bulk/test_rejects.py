@@ -335,6 +335,14 @@ def test_deep_columns_are_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
         run(api_of(sandbox).simulate_refund, [{"amount" + ".a" * 20_000: FULL}], progress=False)
 
 
+def test_a_column_that_occurs_twice_is_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Two columns of one name are named as such, since the name itself is right."""
+    path = tmp_path / "twice.csv"
+    path.write_text("dispute_id,status,status\nx,canceled,canceled\n")
+    with pytest.raises(InvalidRows, match=r"status \(column 3\) is one of several columns named status"):
+        run(api_of(sandbox).update_dispute, path, progress=False)
+
+
 def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
     """A restarted or reset sandbox does not contain the run's records, so the run is refused."""
     path, rows = tmp_path / "run", people(2)

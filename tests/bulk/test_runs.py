@@ -300,6 +300,10 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
     earlier[0]["email"] = "other@example.com"
     with pytest.raises(RunChanged, match="row 1 changed after sending"):
         resume(api, path, earlier, accept_changes=True, progress=False)
+    with pytest.raises(RunChanged, match="rows 2, 3 removed after sending"):
+        resume(api, path, rows[:1], accept_changes=True, progress=False)
+    with pytest.raises(UsageError, match=r"row 9 has no unknown outcome \(unknown: 3\)"):
+        resume(api, path, rows, resolved={9: "done"}, progress=False)
 
     final = resume(api, path, later, accept_changes=True, resolved={3: "done"}, progress=False)
     assert final.ok
@@ -464,7 +468,7 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
             raise httpx.ReadTimeout("late")
 
     run(api_of(sandbox, before=lost).create_user_application, rows, path=path, progress=False)
-    with pytest.raises(UsageError, match="row 1 has a known outcome"):
+    with pytest.raises(UsageError, match=r"row 1 has no unknown outcome \(unknown: 2\)"):
         resume(api_of(sandbox), path, rows, resolved={1: "done"}, progress=False)
     with pytest.raises(UsageError, match='"done" or "not_sent"'):
         resume(api_of(sandbox), path, rows, resolved={2: "lost"}, progress=False)  # type: ignore[dict-item]

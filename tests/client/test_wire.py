@@ -262,6 +262,26 @@ def test_wire_names_of_a_profile() -> None:
     assert answer.transaction_id == CARD
 
 
+def test_a_number_that_cannot_be_written_is_named() -> None:
+    """A number with more digits than Python writes is refused by its member's name."""
+    service = Service(AUTHORIZED)
+    with pytest.raises(InvalidRequest, match="amount is too large"):
+        client_on(service).simulate_authorization(**{**PURCHASE, "amount": 10**5000})
+
+    assert service.count == 0
+
+
+@pytest.mark.parametrize("answer, words", [(b"null", "it is null"), (b"{}", "must be a list")])
+def test_an_answer_that_is_no_list_is_described(answer: bytes, words: str) -> None:
+    with pytest.raises(UnexpectedAnswer, match=words):
+        client_on(lambda request: httpx.Response(200, content=answer)).list_contracts()
+
+
+def test_a_redirect_to_nowhere_has_no_address() -> None:
+    with pytest.raises(UnexpectedRedirect, match="points to no address"):
+        client_on(Service(304)).list_contracts()
+
+
 def test_a_record_is_sent_as_it_is() -> None:
     """`send` sends a request record like the call with the same arguments."""
     service = Service({**AUTHORIZED, "id": CARD})

@@ -414,7 +414,7 @@ def test_a_body_is_an_object(body: Any) -> None:
     assert (
         (read := CONVERTER.read_request(table.Operations.simulate_refund, body))[0],
         [problem.message for problem in read[1]],
-    ) == (None, ["must be an object"])
+    ) == (None, ["the body must be an object"])
 
 
 @each(

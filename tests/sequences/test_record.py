@@ -106,7 +106,7 @@ def test_only_unknown_steps_can_be_resolved(tmp_path: Path) -> None:
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(sandbox, STORY, path=path)
 
-    with pytest.raises(UsageError, match="has a known outcome"):
+    with pytest.raises(UsageError, match="has no unknown outcome"):
         run(sandbox, STORY, path=path, resolved={"settle": "done"})
 
 

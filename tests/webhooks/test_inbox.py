@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.each import each
-from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile
+from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
 from workbench.client.webhooks.inbox import Inbox, last_event
 from workbench.client.webhooks.verify import sample as sample_event
 
@@ -391,3 +391,11 @@ def test_an_event_accepted_unsigned_carries_the_mark(tmp_path: Path, again: bool
     inbox.close()
 
     assert marks == [["unsigned"], []]
+
+
+def test_a_wait_has_an_end() -> None:
+    """NaN, which comes before and after no time, is refused, and a time that is over is no wait."""
+    with pytest.raises(UsageError, match="timeout must be a number of seconds, not NaN"):
+        Inbox(accept_unsigned=True).wait("card.updated", timeout=float("nan"))
+    with pytest.raises(EventTimeout):
+        Inbox(accept_unsigned=True).wait("card.updated", timeout=-1)

@@ -126,6 +126,7 @@ _NAMES = {
     Sequence: "a list",
     Collection: "a collection",
     Callable: "a function",
+    bytes: "bytes",
 }
 
 

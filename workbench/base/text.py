@@ -22,9 +22,9 @@ def decode(data: bytes) -> str:
     if data[:1] in (b"\xff", b"\xfe", b"\0"):
         for mark, name in _MARKS.items():
             if data.startswith(mark):
-                raise NotText(f"{name}; save it as UTF-8")
+                raise NotText(f"{name} instead of UTF-8")
     if b"\0" in data[:2]:  # UTF-16 text without a byte order mark that begins with an ASCII character
-        raise NotText("UTF-16, or not text; save it as UTF-8")
+        raise NotText("not UTF-8, but UTF-16 or not text")
     failure: NotText
     try:
         return data.removeprefix(_MARK).decode()

@@ -196,11 +196,11 @@ def answer_once(
         ApiError: The key is too long or has invalid characters (400), or a different request used the key (409).
     """
     key = headers.get("idempotency-key")
-    if not key or not context.settings["idempotency_keys"]:
-        if key:
+    if key is None or not context.settings["idempotency_keys"]:
+        if key is not None:
             context.headers["workbench-ignored"] = "Idempotency-Key; the behavior idempotency_keys honors it"
         return answer()
-    if len(key) > _MAX_KEY or not key.isprintable() or not key.isascii():
+    if not 1 <= len(key) <= _MAX_KEY or not key.isprintable() or not key.isascii():
         raise context.bad_request(f"Idempotency-Key must be 1 to {_MAX_KEY} ASCII characters", "idempotency_keys")
     context.headers["idempotency-key"] = key
     context.assumed.append("idempotency_keys")

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.base.arguments import UTF_8
+from workbench.base.arguments import UTF_8, a_type
 from workbench.base.errors import Problem, hidden_characters
 from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy, declare
@@ -239,6 +239,8 @@ def broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
                 yield "type", f"must be {noun}{unit}, not {_named(value)}"
             elif isinstance(value, str):
                 yield from _broken_by_text(rule, value)
+            elif isinstance(value, int) and value.bit_length() > 1024:  # Python cannot write such a number
+                yield "maximum", "is too large"
             elif rule.minimum is not None and value < rule.minimum:
                 yield "minimum", f"must be at least {rule.minimum:,}{f', in {rule.unit}' if rule.unit else ''}"
             elif rule.maximum is not None and value > rule.maximum:
@@ -248,14 +250,14 @@ def broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
 def _why_no_text(value: str) -> str:
     if sys.getfilesystemencoding() != "utf-8" and any("\udc80" <= character <= "\udcff" for character in value):
         return f"was not read as text by this locale ({sys.getfilesystemencoding()}); {UTF_8}"
-    return "contains half of a surrogate pair, which cannot be sent"
+    return "contains half of a surrogate pair, which is not allowed"
 
 
 def _broken_by_text(rule: Rule, value: str) -> Iterator[tuple[str, str]]:
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
         yield "text", _why_no_text(value)
     elif "\0" in value:
-        yield "text", "contains a NUL character, which cannot be sent"
+        yield "text", "contains a NUL character, which is not allowed"
     if rule.max_length is not None and len(value) > rule.max_length:  # assumed: lengths_elsewhere
         yield "max_length", f"has {len(value):,} characters; at most {rule.max_length:,} are allowed"
     if rule.min_length is not None and len(value) < rule.min_length:
@@ -302,6 +304,7 @@ _NAMES = {
     "int": "a number",
     "str": "text",
     "dict": "an object",
+    "JsonObject": "an object",
     "list": "a list",
     "Decimal": "a decimal",
 }
@@ -310,7 +313,7 @@ _NAMES = {
 def _named(value: object) -> str:
     if is_empty(value):
         return "empty"
-    return "a float" if isinstance(value, float) else _NAMES.get(type(value).__name__, f"a {type(value).__name__}")
+    return "a float" if isinstance(value, float) else _NAMES.get(type(value).__name__) or a_type(value)
 
 
 def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Problem]:

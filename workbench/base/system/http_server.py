@@ -116,7 +116,7 @@ class _App:
             raise _Refused(400, "Exactly one Host header is required")
         target = scope["extensions"]["target"].decode("latin-1")
         if target[:1] != "/" and host_name(target.partition("://")[2].partition("/")[0]) != hosts[0]:
-            raise _Refused(400, "The request target names another host than the Host header")
+            raise _Refused(400, "The request target must be a path, or name the host of the Host header")
         path = scope["raw_path"].decode("latin-1")
         if hosts[0] not in self._hosts and path not in self._any_host:
             raise _Refused(421, f"{visible(hosts[0], 60) or 'An empty name'} is not a host name of this server")

@@ -476,7 +476,10 @@ class Exchange:
                 why = broken.why
             elif response.body.strip():
                 raw = strict_json.loads(response.body, repair=True)
-                why = None if raw is not None and (operation.many or isinstance(raw, dict)) else "it is not an object"
+                if raw is None:
+                    why = "it is null"
+                elif not operation.many and not isinstance(raw, dict):
+                    why = "it is not an object"
             elif not operation.effect:  # an empty list from a read would claim that no records exist
                 why = "it is empty"
             if why is None:

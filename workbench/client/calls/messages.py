@@ -161,7 +161,7 @@ def host_of(location: str) -> str:
     """Return the host that a Location header names, or "another path" for a relative location."""
     _, slashes, rest = location.partition("//")
     host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
-    return visible(host, 80) if slashes and host else "another path"
+    return visible(host, 80) if slashes and host else "another path" if location else "no address"
 
 
 NOTICES = {

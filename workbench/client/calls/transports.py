@@ -217,6 +217,8 @@ def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
     meaning = _FAILURES.get(name, _Meaning())
     text = outgoing.clean(str(failure))
     message = f"{meaning.text}: {visible(text, 200)}" if name == "ConnectError" and text else meaning.text
+    if name == "RemoteProtocolError" and not re.search("closed|disconnect|terminat|stream", text, re.IGNORECASE):
+        message = "the answer is not valid HTTP"
     if name == "ProxyError" and (status := re.match(r"\d{3}\b", text)):
         advice = ": check its user and password" if status[0] == "407" else ""
         message = f"the proxy answered {status[0]}{advice}"

@@ -168,7 +168,9 @@ class Handlers:
         try:
             inspect.signature(call).bind(*arguments)
         except TypeError as error:
-            raise UsageError(f"a handler is called with {' and '.join(arguments)}: {error}") from None
+            raise UsageError(
+                f"a handler is called with {' and '.join(arguments)}, which this function does not accept ({error})"
+            ) from None
         except ValueError:  # a built-in function may have no signature
             log.debug("the signature of a handler is unknown")
         import asyncio

@@ -22,7 +22,7 @@ from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 import attrs
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
-from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, visible
+from workbench.base.errors import EventTimeout, InvalidWebhook, Problem, UnusableFile, UsageError, visible
 from workbench.base.frozen import frozen
 from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
@@ -427,6 +427,8 @@ class Inbox:
         Raises:
             EventTimeout: No matching event arrived in time.
         """
+        if timeout != timeout:  # no time is later than NaN, so the wait would never end
+            raise UsageError([Problem("timeout", "type", "must be a number of seconds, not NaN")], of="wait")
         deadline, advanced = monotonic() + timeout, 0.0
         unseen = since
         while True:

@@ -76,7 +76,8 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
 
 def lower_headers(headers: Headers) -> dict[str, str]:
     """Return headers by lower-case name. Repeated headers are joined, so a repeated signature is invalid."""
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    # the headers of http.server, an email.message.Message, have items() but are not a Mapping
+    pairs: Any = headers.items() if hasattr(headers, "items") else headers
     lowered: dict[str, str] = {}
     for name, value in pairs:
         key = (name.decode("latin-1") if isinstance(name, bytes) else str(name)).lower()

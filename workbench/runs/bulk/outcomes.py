@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from workbench.base.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
+from workbench.base.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError, allowed_names
 from workbench.base.remedies import Remedy, declare
 from workbench.base.system.database import Database
 from workbench.client.calls.base import journal_of
@@ -139,7 +139,8 @@ class RunRecord:
             moved = {name: _moved(name, was[name], run[name]) for name in run if was[name] != run[name]}
             problems = [Problem(name, "changed", message) for name, message in moved.items()]
             for numbers, message, allowed in (
-                (sent, "changed after sending", False),
+                (sent & changed, "changed after sending", False),
+                (sent - changed, "removed after sending", False),
                 (changed - corrected - sent, "changed", accept_changes),
                 (removed - sent, "removed", accept_changes),
                 (added, "added", accept_changes),
@@ -267,10 +268,10 @@ class RunRecord:
 
 def check_resolved(noun: str, resolved: Mapping[Any, str], unknown: Collection[Any], *, of: str) -> None:
     """Raise UsageError unless each resolved row or step has an unknown outcome, and becomes "done" or "not_sent"."""
-    problems = []
+    problems, known = [], allowed_names(sorted(unknown)) or "none"
     for name, outcome in resolved.items():
         if name not in unknown:
-            problems.append(Problem(f"{noun} {name}", "state", "has a known outcome; nothing to resolve"))
+            problems.append(Problem(f"{noun} {name}", "state", f"has no unknown outcome (unknown: {known})"))
         elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
             problems.append(Problem(f"{noun} {name}", "enum", 'can be resolved as "done" or "not_sent"'))
     if problems:

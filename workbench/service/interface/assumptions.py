@@ -22,6 +22,7 @@ STATUS = "4xx"
 """Placeholder among a setting's values. It stands for the status of the refusal as text, such as "422"."""
 ANY = "any"
 """Placeholder among a setting's values. It stands for any value of the same type as the other values."""
+MAX_SETTING = 1_000_000_000  # largest number as a setting
 
 
 @frozen(kw_only=True)
@@ -62,6 +63,8 @@ class Behavior:
         known = [choice for choice in (self.documented, self.observed, *self.others) if choice not in (STATUS, ANY)]
         if any(type(value) is type(choice) and value == choice for choice in known):
             return True
+        if isinstance(value, (int, float)) and not 0 <= value <= MAX_SETTING:  # NaN is in no range
+            return False
         if STATUS in self.others and isinstance(value, str) and re.fullmatch("4[0-9][0-9]", value):
             return True
         numbers = (int, float)

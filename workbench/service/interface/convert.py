@@ -305,7 +305,7 @@ class Converter(cattrs.Converter):
             undocumented members are omitted from the request. Other members may break rules (see `checks.problems`).
         """
         if not isinstance(body, Mapping):
-            return None, (Problem("", "type", "must be an object"),), ()
+            return None, (Problem("", "type", "the body must be an object"),), ()
         path = path or {}
         in_path = [name for name in placeholders(operation.path) if name in body and name not in path]
         raw = {name: value for name, value in body.items() if name not in in_path} | dict(path)
