@@ -181,7 +181,7 @@ def decide(
 
 
 def links(settings: Members, applicant: Record, sign: Any = None) -> Record:
-    """Return the links to application pages that a person's status has, by attribute name. assumed: status_links"""
+    """Return the links to application pages that go with a person's status, by attribute name. assumed: status_links"""
     if applicant["status"] not in settings["status_links"]:
         return {}
     pages = {"application_completion_link": "complete"}
