@@ -21,7 +21,10 @@ GROUPS = {
     "Common errors": ("WorkbenchError", "ApiError", "InvalidRequest", "NotFound", "NotSent", "OutcomeUnknown"),
 }  # fmt: skip
 OBJECTS = ("Session", "Sandbox", "Journal", "Inbox")
-CONSTANTS = {"wb.testing.MONEY": "Built-in invariants about money, for `explore`."}
+CONSTANTS = {
+    "wb.sequences.catalogue": "The built-in sequences by name.",
+    "wb.testing.MONEY": "Built-in invariants about money, for `explore`.",
+}
 """Summaries of values whose type describes only itself."""
 
 

@@ -49,7 +49,7 @@ def lesson(server: ClassServer) -> None:
             record(server.results, name, result)
     for name, missing in (
         ("Ada", []),
-        ("Dana", ["not there yet: the card, stopped; in the nearest one status is active."]),
+        ("Dana", ["not there yet: the card, locked or canceled; in the closest match, status is active."]),
     ):
         last = missing[0] if missing else ""
         record(server.results, name, TaskResult(task="fraud-burst", tries=1, done=not missing, last_problem=last))

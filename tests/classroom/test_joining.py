@@ -130,7 +130,9 @@ def test_effects_on_real_services_are_refused_until_the_class_is_left(server: Cl
     settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
     with (
         wb.Client(**settings, environment="production") as real,
-        pytest.raises(wb.errors.NotArmed, match=r"this is a class .`workbench course leave` ends it"),
+        pytest.raises(
+            wb.errors.NotArmed, match=r"this is a class .if you joined by a link, `workbench course leave` leaves it"
+        ),
     ):
         real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
 

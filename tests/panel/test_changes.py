@@ -160,5 +160,5 @@ def test_tiles_of_a_program_are_the_reports() -> None:
 
             assert {label: shown[label]["figure"] for label in expected} == expected, period
             assert shown["Net spend"]["note"].partition("; ")[2] == (
-                f"without {rows:,} of unknown time, {cents / 100:,.2f} USD" if rows else ""
+                f"without {rows:,} changes of unknown time ({cents / 100:,.2f} USD)" if rows else ""
             )

@@ -342,6 +342,7 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
     )
     repeated = f"Rows that occur more than once, as after concat: {len(points) - 50:,} (points {points['points'].iloc[50:].sum().normalize():,f})"
     assert any(note.startswith(repeated) for note in wb.history(doubled).points().attrs["notes"])
+    assert not any("more than once" in note for note in wb.history(points.drop(columns="id")).points().attrs["notes"])
     assert twice["disputes"].sum() == len(disputes)
     assert "Rows that occur more than once, as after concat: 3; each counts once." in twice.attrs["notes"]
     resolved = [{**record, "status": "canceled"} for record in disputes[:1]]

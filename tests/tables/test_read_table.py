@@ -506,4 +506,4 @@ def test_a_bulk_run_refuses_columns_without_a_name_of_their_own(tmp_path: Path, 
         with pytest.raises(wb.InvalidRequest) as raised:
             wb.bulk.run(api.simulate_refund, tmp_path / "a.csv")
         assert not list(api.journal)
-    assert f"{name} is not a member of SimulateRefund" in str(raised.value)
+    assert f"{name} is not a member" in str(raised.value)

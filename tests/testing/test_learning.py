@@ -366,4 +366,4 @@ def test_what_no_setting_explains_teaches_no_other_setting(behavior: Any, tmp_pa
 
     assert learned.behavior == {}
     assert bool(unexplained(learned)) == ("unknown_values" in behavior)
-    assert any("members are not named" in note for note in learned.notes) == ("unknown_members" in behavior)
+    assert any("document does not name" in note for note in learned.notes) == ("unknown_members" in behavior)

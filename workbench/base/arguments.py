@@ -247,7 +247,7 @@ _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOO
 
 
 def _public_name(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> str:
-    """Return the name that a caller uses for a function. For a constructor this is the class name."""
+    """Return the name that a caller uses for a function. For a constructor, return the class name."""
     *_, name = parts = getattr(function, "__qualname__", "").split(".")
     if name != "__init__" or len(parts) == 1:
         return name

@@ -111,7 +111,7 @@ MAX_PROBLEMS = 100
 
 
 def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the first `MAX_PROBLEMS` problems. If there are more, a last problem states the number of the others."""
+    """Return the first `MAX_PROBLEMS` problems. A last problem states the number of further problems, if any."""
     rest = iter(problems)
     kept = tuple(islice(rest, MAX_PROBLEMS))
     more = sum(1 for _ in rest)

@@ -218,7 +218,7 @@ def _failed(operation: str | None, status: int, message: str, fault: str | None 
 
 
 def _member(operation: str | None, message: str) -> str | None:
-    """Return the member of the request that a message names."""
+    """Return the member of the request that a message names, or None."""
     names = (field.wire for field in members(OPERATIONS[operation].request)) if operation else ()
     return max(
         (name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message)), key=len, default=None
@@ -226,7 +226,7 @@ def _member(operation: str | None, message: str) -> str | None:
 
 
 def _rule(operation: str | None, status: int, message: str, member: str | None) -> str | None:
-    """Return the documented reason for a status and message, preferably a validation failure if a member is named."""
+    """Return the documented reason for a status and message, or None. With `member`, prefer a validation failure."""
     general = {"{problems}": 1, "{reason}": 2} if member else {"{reason}": 1, "{problems}": 2}
     failures = OPERATIONS[operation].failures if operation else ()
     for failure in sorted(failures, key=lambda failure: general.get(failure.message, 0)):

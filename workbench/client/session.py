@@ -126,7 +126,7 @@ class _Session(BaseClient):
         return self._inboxes[0]
 
     def _received(self) -> "Inbox | None":
-        """Return the inbox, if one was opened or its file exists."""
+        """Return the inbox, or None if no inbox was opened and its file does not exist."""
         exists = self._inboxes or (self._inbox_path is not None and self._inbox_path.exists())
         return self.inbox if exists else None
 

@@ -120,9 +120,9 @@ class _Judgment:
         wrong = self._differing(nearest, asked)
         shown = [f"{path} is {_shown(path, nearest.get(path))}" for path in wrong[:3]]
         if further := _further(nearest, expected):
-            shown.append(f"it also has {', '.join(sorted(further))}")
+            shown.append(f"further arguments: {', '.join(sorted(further))}")
         advice = next((expected.near[path] for path in wrong if path in expected.near), "")
-        return f"; in the nearest one {', '.join(shown)}" * bool(shown) + f". {advice.rstrip('.')}" * bool(advice)
+        return f"; in the closest match, {', '.join(shown)}" * bool(shown) + f". {advice.rstrip('.')}" * bool(advice)
 
 
 def _bounds(expected: Expectation, chosen: int) -> tuple[int, int]:
@@ -153,7 +153,7 @@ def same(value: object, expected: object) -> bool:
         return any(same(value, each) for each in expected)
     try:
         return Decimal(str(value)) == Decimal(str(expected))
-    except InvalidOperation:  # one of them is not a number
+    except InvalidOperation:  # at least one value is not a number
         return _plain(value) == _plain(expected)
 
 
@@ -202,4 +202,4 @@ def _shown(path: str, value: object) -> str:
     if value in (None, ""):
         return "missing"
     text = str(value)
-    return "another one" if text.count("-") == 4 or text.startswith("0x") else visible(text, 60)
+    return "a different value" if text.count("-") == 4 or text.startswith("0x") else visible(text, 60)

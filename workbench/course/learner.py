@@ -212,7 +212,7 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     if "missing" in reply:
         return Feedback(reply)
     text = ", ".join(f"{key} = {visible(each, 60)}" for key, each in reply["answers"].items())
-    notes = (f'wb.course.check("{name}") judges it.',)
+    notes = (f'wb.course.check("{name}") checks the answer.',)
     return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=notes))
 
 

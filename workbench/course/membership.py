@@ -20,11 +20,11 @@ JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
 _SECONDS = 30
 _OVER = (
-    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, "
+    "You joined a class at this address. If it is over, `workbench course leave` returns to embedded sandboxes, "
     "and your progress is kept; otherwise ask the trainer whether the server runs."
 )
 _places: list[str] = []
-"""The place that this process began last, with its number, such as `02.3`; empty before."""
+"""The run of a notebook or drill that this process began last, such as `02.3`; empty before."""
 
 
 def stored() -> ServedAddress | None:
@@ -75,11 +75,11 @@ def joined() -> bool:
 def refusal(*, effect: bool, production: bool) -> str:
     """Return why a call from a class may not be sent to a real service; empty if it may."""
     is_refused = (effect or production) and joined()
-    return "this is a class; if you joined it by a link, `workbench course leave` leaves it" if is_refused else ""
+    return "this is a class (if you joined by a link, `workbench course leave` leaves it)" if is_refused else ""
 
 
 def begin(place: str) -> None:
-    """Restart a place, so that later sessions of this process open its new sandbox. Do nothing outside a class."""
+    """Begin a notebook or drill in a new sandbox for later sessions of this process. Do nothing outside a class."""
     if root := address():
         _places[:] = [ask(root.url, root.ca_file, {"kind": "begin", "task": place})["place"]]
 

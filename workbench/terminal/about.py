@@ -99,7 +99,7 @@ ENVIRONMENT = {
     "WORKBENCH_NAME_API_KEY": "API key of the profile NAME (in capitals); takes precedence",
     "WORKBENCH_BASE_URL": "base URL instead of the profile's",
     "WORKBENCH_ENVIRONMENT": "environment of `WORKBENCH_BASE_URL`: sandbox or production",
-    "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if it is not the API key",
+    "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if different from the API key",
     "WORKBENCH_SANDBOX_KEY": "full API key for a new sandbox of `workbench sandbox serve`",
     "WORKBENCH_READONLY": "1: no call with an effect is sent, except to a sandbox of the workbench",
     "WORKBENCH_CLASS": "URL of your sandbox in a class; notebooks and commands use this sandbox",

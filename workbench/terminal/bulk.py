@@ -46,9 +46,8 @@ class Sending:
     duplicates: bool = False
     implausible: bool = False
     rejects: Path | None = None
-    key: Annotated[str | None, Parameter(name="--row-key", metavar="NAME")] = (
-        None  # not `--key`, which is refused, since it could contain an API key
-    )
+    # not `--key`, which is refused, because it could contain an API key
+    key: Annotated[str | None, Parameter(name="--row-key", metavar="NAME")] = None
 
 
 @command

@@ -92,7 +92,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
     if profile := chosen_profile(where):
         if not key and unsigned is False:
             raise usage_error(
-                f"Set {KEY_VARIABLE} to the key that signs deliveries, or accept unsigned ones with --unsigned."
+                f"Set {KEY_VARIABLE} to the key that signs deliveries, or accept unsigned deliveries with --unsigned."
             )
         path = state_folder() / f"inbox-{profile}.db"
         with Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key) as inbox:

@@ -32,7 +32,7 @@ from workbench.service.rendering.text import LIKENESS, Cell, Grid, screen_of, wr
 from workbench.terminal.exits import say, usage_error
 
 Format = Literal["table", "json", "ndjson", "csv"]
-_LONG_COLUMN = 26  # in characters; columns of ids or addresses are longer
+_LONG_COLUMN = 26  # wider columns (in characters), such as ids and addresses, are shown last
 
 
 @Parameter(name="*", group=Group("Output", sort_key=9))
@@ -170,7 +170,7 @@ def _opened(x: object) -> Any:
 
 
 def _require(x: object, field: str) -> None:
-    """Raise Exit if no part of x can have a field."""
+    """Raise Exit if neither x nor any nested value can have the field."""
     paths = dict.fromkeys(path for item in (x if isinstance(x, list) else [x]) for path in _paths(item))
     name = ".".join(snake(part) for part in field.split(".") if not part.isdecimal())
     if paths and not any(f"{path}.".startswith(f"{name}.") for path in paths):

@@ -294,8 +294,8 @@ NOT_COMMANDS = (
     "last_event",
     "world_id",
 )
-"""Controls without a generated command: some have a separate command, and only the panel, sessions or sequences call
-the others.
+"""Controls without a generated command. Some have a separate command; only the panel, sessions and sequences call the
+rest.
 """
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 

@@ -120,7 +120,7 @@ def dashboard(
         if open_:
             webbrowser.open(out.absolute().as_uri())
         if seconds:
-            say(f"Writing it again every {every}; press Ctrl-C to stop.")
+            say(f"Rewriting the file every {every}; press Ctrl-C to stop.")
             with waiting_for_signals() as wait:
                 while True:
                     wait(seconds)

@@ -83,7 +83,7 @@ def verify(
     *,
     signer: Annotated[
         Address | None,
-        Parameter(help="Address or public key that signs for the service; default in a sandbox: the sandbox's."),
+        Parameter(help="Address or public key of the service's signer; default in a sandbox: the sandbox's signer."),
     ] = None,
     terms: Terms = Terms(),
 ) -> int:

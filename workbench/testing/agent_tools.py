@@ -68,8 +68,8 @@ _CONFIRM: Schema = {
     "required": ["confirm"],
 }
 _INSTRUCTIONS = (
-    "A card issuing service. Amounts are whole cents. `describe` lists what can be called and which events "
-    "there are, and with a name its schema. Controls act on an embedded sandbox and do not exist in the service. "
+    "A card issuing service. Amounts are whole cents. `describe` lists operations, controls and events; with a "
+    "name, it returns the schema. Controls act on an embedded sandbox and do not exist in the service. "
     "Describe `assumptions` for the assumptions. Never repeat a call whose outcome is unknown."
 )
 

@@ -51,7 +51,7 @@ Event = dict[str, Any]
 class Delivery:
     """A delivery, with its attempts and whether the application acknowledged it."""
 
-    name: str  # part of the names of decisions
+    name: str  # name of the event, used in the names of decisions
     text: str
     headers: dict[str, str]
     body: bytes

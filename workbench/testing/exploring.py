@@ -251,7 +251,7 @@ def explore(
     fresh_modules: Sequence[str] = (),
     progress: bool = False,
 ) -> Exploration:
-    """Run an application in many universes until an invariant does not hold, then make that universe smaller.
+    """Run an application in many universes until an invariant breaks, then shrink the failing universe.
 
     The first universe has no faults; the others are random. The universes of an application behind HTTP run in real
     time.

@@ -46,7 +46,7 @@ def touch(sandbox: Any, flip: Mapping[str, Any]) -> Settings:
 def flipped(name: str, value: object) -> Any:
     """Return an alternative value of a setting, or `...` if the setting has no alternative."""
     if name == "tightened_roles":
-        return ...  # fewer roles would fail every test that makes the call
+        return ...  # with fewer roles, every test that makes the call would fail
     if name == "unknown_values":
         return () if value else UNKNOWN_VALUES
     if name == "null_values":
@@ -72,7 +72,7 @@ class Flips(Shown):
 
     @property
     def rests_on(self) -> dict[str, Flip]:
-        """Return the assumptions that the suite relies on, with the first test that shows each.
+        """Return the assumptions that the suite relies on, each with the first test that shows it.
 
         Ask the provider about these assumptions.
         """

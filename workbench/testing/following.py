@@ -26,7 +26,7 @@ from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item, Memb
 from workbench.testing.twin import Change, Run, Step, Twin, outside
 
 MAX_KEPT = 20_000  # maximum number of calls and events to replay
-_MAX_ALIKE = 50  # maximum number of calls of one kind
+_MAX_ALIKE = 50  # maximum number of calls of one kind to replay
 _NEW = {
     "simulate_authorization": "transaction",
     "create_user_application": "user",
@@ -61,7 +61,7 @@ class Sample:
 
     calls: list[Exchange] = attrs.field(factory=list)
     events: list[Delivery] = attrs.field(factory=list)  # each event once, even if it was delivered repeatedly
-    left: int = 0  # calls that the replay leaves out
+    left: int = 0  # number of calls that the replay leaves out
     _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
     _kept: set[str] = attrs.field(factory=set)
     _delivered: set[int] = attrs.field(factory=set)
@@ -151,7 +151,7 @@ class Following:
             key = headers["api-key"] = "recorded"  # recorders leave API keys out; any key will do
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
-            headers["content-type"] = "application/json"  # this recorder left all headers out
+            headers["content-type"] = "application/json"  # no headers were recorded; bodies are JSON
         request = Request(x.method, PREFIX + x.path, "", headers, x.sent)
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         missing = self._missing(x, tenant)
@@ -214,7 +214,7 @@ class Following:
         return [event.event for event in queue if settles or not event.is_settlement]
 
     def done(self, step: Step, emitted: int) -> None:
-        """Remove the events that a step explained from their queue."""
+        """After a step, remove the events that the step explained from the record's queue."""
         self._emitted = emitted
         if step.exchange is not None and (queue := self._queues.get(resource_of(step.exchange))):
             del queue[:emitted]

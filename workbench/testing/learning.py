@@ -291,7 +291,7 @@ class Replay:
 _OF_KEYS = frozenset({401, 403})
 """Refusals that the key may explain, because traffic does not show the key's roles."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
-"""Operations of which an unrecorded settlement explains a difference as well as a setting does."""
+"""Operations in which an unrecorded settlement can cause the same difference as a setting."""
 
 
 def _is_better(tried: Attempt, current: Attempt) -> bool:
@@ -337,7 +337,7 @@ def learn(
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
-    """Return the sample of traffic to replay. Unexpected items are noted."""
+    """Return the sample of traffic to replay. `reading` counts the items with an unexpected structure."""
     sample = Sample()
     for item in items:
         reading.read(item.place, sample.add, item)

@@ -50,7 +50,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.refusal: NotSimulated | None = None
 
     def next_time(self) -> float | None:
-        """Return the time of the next callback: now, the time of the next timer, or None."""
+        """Return the time of the next callback: now, or the time of the next timer; None if nothing is scheduled."""
         while self._timers and self._timers[0].cancelled():
             heapq.heappop(self._timers)
         if self._callbacks:
@@ -96,7 +96,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def dispose(self) -> None:
         """Drop all pending work. Closing a coroutine runs its `finally` blocks, which must have no effect by then."""
         self.set_exception_handler(lambda *_: None)
-        self._running = False  # a process may end within one of its callbacks
+        self._running = False  # reset here, because a process may end within one of its callbacks
         for task in asyncio.all_tasks(self):
             if (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # errors of a dead process are ignored

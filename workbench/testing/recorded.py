@@ -333,7 +333,7 @@ def _har_members(entry: Json, place: str, reading: Reading) -> Members:
 
 
 def item_of(members: Members, place: str, reading: Reading) -> Item | None:
-    """Return members with the meanings in `NAMES` as an exchange or event. Skip anything else, and return None."""
+    """Return an exchange or event from members named as in `NAMES`. Skip anything else, and return None."""
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
     event = members.get("body")

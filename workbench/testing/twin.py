@@ -78,13 +78,13 @@ class Step:
 class Attempt:
     """The twin's answer to a step, and its differences from the recorded answer."""
 
-    state: Change | None  # another state in which the step found the twin
-    changes: Members  # changed settings
-    touched: Collection[str]  # settings that were read
+    state: Change | None  # other state in which the step was tried; None for the twin's own state
+    changes: Members  # settings that were changed for the attempt
+    touched: Collection[str]  # names of the settings that were read
     shown: Facts
     recorded: Facts
     differences: Collection[str]
-    emitted: int = 0  # number of events
+    emitted: int = 0  # number of events that the twin emitted
 
 
 class _Undone(Exception):

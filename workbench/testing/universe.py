@@ -184,7 +184,7 @@ class Universe(Deliveries):
         if hasattr(process.application, "holds"):
             self.holds = self._read_books(process, "holds")
         for database in process.databases:
-            with suppress(sqlite3.ProgrammingError):  # the application has closed the database
+            with suppress(sqlite3.ProgrammingError):  # the application may have closed the database
                 sqlite3.Connection.execute(database, "PRAGMA query_only=ON")
         if threading.active_count() > self._threads_before:
             raise NotSimulated(

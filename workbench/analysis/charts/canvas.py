@@ -125,7 +125,7 @@ class Canvas:
         """Shorten a name or label on a compact chart; return it unchanged on any other chart."""
         return _REST.split(text)[0][:_SHORT] if self.compact else text
 
-    def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
+    def title(self, subject: str, title: str | None, *, labels: Iterable[str], legend: object) -> None:
         """Write the title, and the subject as its subtitle. Without a title, the subject is the title.
 
         With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width that the longest
@@ -140,17 +140,28 @@ class Canvas:
         pad = self.base * (2.3 if legend else 0.9)
         if title:
             subtitle = wrapped(subject, self.letters(width, self.small))
-            self._text(subtitle, 1, pad, gid="subtitle", va="bottom", linespacing=1.25)
+            self.annotate(
+                0,
+                1,
+                subtitle,
+                dy=pad * 9 / self.base,
+                xycoords="axes fraction",
+                gid="subtitle",
+                va="bottom",
+                linespacing=1.25,
+            )
             pad += (subtitle.count("\n") + 1) * self.small * 1.25 + self.base * 0.4
         size = self.base * 1.2
-        look: dict[str, Any] = {"ha": "left", "color": self.ink, "linespacing": 1.25, "fontweight": "bold"}
-        heading = wrapped(title or subject, self.letters(width, size))
-        self.axes.set_title(heading, x=0, fontsize=size, pad=pad, **look)
-
-    def _text(self, text: str, y: float, dy: float, **look: Any) -> None:
-        """Write text at the left edge of the axes, `dy` points above the bottom (`y` = 0) or the top (`y` = 1)."""
-        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left"}
-        self.axes.annotate(text, (0, y), (0, dy), fontsize=self.small, color=self.ink, **place, **look)
+        self.axes.set_title(
+            wrapped(title or subject, self.letters(width, size)),
+            x=0,
+            fontsize=size,
+            pad=pad,
+            ha="left",
+            color=self.ink,
+            linespacing=1.25,
+            fontweight="bold",
+        )
 
     def notes(self, *more: str) -> None:
         """Write each distinct note below the chart: a note on missing rows, then `more`, then the frame's notes."""
@@ -165,10 +176,11 @@ class Canvas:
             shown.append(f'… and {len(notes) - _MAX_NOTES} more: frame.attrs["notes"]')
         text = "\n".join(shown)
         if self.own:
-            look: dict[str, Any] = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
-            figure_of(self.axes).supxlabel(text, x=0.012, **look)
+            figure_of(self.axes).supxlabel(
+                text, x=0.012, fontsize=self.small, color=self.ink, ha="left", linespacing=1.3
+            )
         else:
-            self._text(text, 0, -4.6 * self.base, gid="notes", va="top", linespacing=1.3)
+            self.annotate(0, 0, text, dy=-41.4, xycoords="axes fraction", gid="notes", va="top", linespacing=1.3)
 
     def labels(self, x: str, y: str) -> None:
         """Set the axis labels, including units."""
@@ -179,7 +191,7 @@ class Canvas:
 
     def numbers(self, which: Literal["x", "y"], *, whole: bool = False) -> None:
         """Show a few tick labels on an axis, with thousands separators and faint grid lines."""
-        axis = self.axes.xaxis if which == "x" else self.axes.yaxis
+        axis = getattr(self.axes, f"{which}axis")
         axis.set_major_locator(MaxNLocator(3 if self.compact else 6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
@@ -193,7 +205,7 @@ class Canvas:
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
-        """Write a label at a data point. `dx` and `dy` in `look` move the label, in ninths of the font size."""
+        """Write a label at a point. `dx` and `dy` in `look` move the label, in ninths of the font size."""
         move = (look.pop("dx", 0) * self.base / 9, look.pop("dy", 0) * self.base / 9)
         look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, "gid": "value", **look}
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)
@@ -217,43 +229,32 @@ class Canvas:
 
     def empty(self, reason: str) -> None:
         """Write the reason for an empty plot in the middle of the plot."""
-        self.axes.set_xticks([])
-        self.axes.set_yticks([])
+        self.axes.set(xticks=[], yticks=[])
         self.axes.spines["bottom"].set_visible(False)
         self.say(f"Nothing to show: {reason}")
-        self.axes.text(
-            0.5,
-            0.5,
-            wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base)),
-            ha="center",
-            va="center",
-            transform=self.axes.transAxes,
-            fontsize=self.base,
-            color=self.ink,
-        )
-
-
-def page_of(size: Size, rows: int) -> Axes:
-    """Return the Axes of a new figure. The number of bar rows sets the height of notebook and compact figures."""
-    width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
-    if rows and isinstance(size, str) and size != "slide":
-        height = min((1.9 if size == "notebook" else 0.3) + 0.29 * max(rows, 4), 9.0)
-    figure = Page(figsize=(width, height), layout="constrained", facecolor=mpl.rcParams["figure.facecolor"])
-    axes: Axes = figure.add_subplot(axes_class=Chart)
-    axes.set_facecolor("none")
-    return axes
+        text = wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base))
+        self.annotate(0.5, 0.5, text, xycoords="axes fraction", ha="center", va="center", fontsize=self.base)
 
 
 @contextmanager
 def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterator[Canvas]:
-    """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings."""
+    """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings.
+
+    The number of bar rows sets the height of notebook and compact figures.
+    """
     with mpl.rc_context(_NEUTRAL):
         color = mpl.rcParams["text.color"]
         ink = INK if color == "black" else color  # matplotlib's default, black, is unreadable on a dark page
-        axes = page_of(size, rows) if ax is None else ax
-        width = figure_of(axes).get_figwidth()
         if ax is not None:
-            width *= ax.get_position().width / 0.8
+            axes = ax
+            width = figure_of(ax).get_figwidth() * ax.get_position().width / 0.8
+        else:
+            width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
+            if rows and isinstance(size, str) and size != "slide":
+                height = min((1.9 if size == "notebook" else 0.3) + 0.29 * max(rows, 4), 9.0)
+            figure = Page(figsize=(width, height), layout="constrained", facecolor=mpl.rcParams["figure.facecolor"])
+            axes = figure.add_subplot(axes_class=Chart)
+            axes.set_facecolor("none")
         base = min(max(_LEAST + (width - 7.2), _LEAST), 16.0)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.spines["bottom"].set_color(ink)

@@ -10,7 +10,8 @@ import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
 from workbench.analysis.charts.canvas import LETTER, Canvas, figure_of
-from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, sums, total
+from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, sums
+from workbench.analysis.tables.rows import total
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
@@ -208,9 +209,9 @@ def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None
     for above, (y, text) in enumerate(sorted(ends), 1 - len(ends)):
         position = min(max(y, position + step), high + above * step)
         moved = (position - y) / point
-        lead: dict[str, Any] = {"arrowstyle": "-", "color": on.ink, "alpha": 0.6, "relpos": (0, 0.5), "shrinkB": 3}
-        more = {"arrowprops": lead} if abs(moved) > on.small / 2 else {}
-        on.annotate(x, y, text, dx=10, dy=moved * 9 / on.base, va="center", fontweight="bold", **more)
+        lead = {"arrowstyle": "-", "color": on.ink, "alpha": 0.6, "relpos": (0, 0.5), "shrinkB": 3}
+        look = {"va": "center", "fontweight": "bold", "arrowprops": lead if abs(moved) > on.small / 2 else None}
+        on.annotate(x, y, text, dx=10, dy=moved * 9 / on.base, **look)
 
 
 def _columns(on: Canvas, picture: Picture, form: Form) -> None:

@@ -68,10 +68,9 @@ def _about(path: Path) -> dict[str, Any]:
     """Return the metadata of a part; empty for a file that is not a part."""
     try:
         metadata = pq.read_schema(path).metadata or {}
-        about: dict[str, Any] = json.loads(metadata.get(KEY, b"{}"))
+        return dict(json.loads(metadata.get(KEY, b"{}")))
     except (pa.ArrowException, ValueError):
         return {}
-    return about
 
 
 def uniform(table: Any, points: object = POINTS) -> Any:

@@ -17,7 +17,7 @@ from workbench.analysis.tables.rows import Notes, Table, arrow_table, table_fram
 from workbench.base.arguments import a_type
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
-from workbench.base.schema.walk import DateTime, Text, snake
+from workbench.base.schema.walk import DateTime, Text
 from workbench.client.session import sandbox_times
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.store import StoredEvent
@@ -212,12 +212,5 @@ def events_layout(kinds: Collection[str]) -> FrameLayout:
             body = layout_of(row.body)  # type: ignore[arg-type]  # records are compared by value, their classes are not
             columns += [attrs.evolve(c, name=f"body.{c.name}", wire=f"body.{c.wire}") for c in body.columns]
             answers += [(f"body.{path}", f"body.{wire}") for path, wire in body.answers]
-    return FrameLayout(
-        of=Event,
-        kind=snake("Event"),
-        columns=tuple({column.name: column for column in columns}.values()),
-        answers=tuple(dict.fromkeys(answers)),
-        rows_of=None,
-        has_extra=True,
-        seals_extra=False,
-    )
+    by_name = {column.name: column for column in columns}
+    return attrs.evolve(envelope, columns=tuple(by_name.values()), answers=tuple(dict.fromkeys(answers)))

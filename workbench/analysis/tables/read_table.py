@@ -14,7 +14,7 @@ import attrs
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.sheets.files import RECORDS, Layout, check_format, read_grid, read_records
+from workbench.analysis.sheets.files import RECORDS, check_format, read_grid, read_records
 from workbench.analysis.sheets.grid import Row, trimmed
 from workbench.analysis.sheets.parquet import parquet_table
 from workbench.analysis.sheets.questions import UnclearTable
@@ -27,7 +27,7 @@ from workbench.analysis.tables.total_rows import total_rows
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.walk import flat
 from workbench.base.system.files import check_name
-from workbench.base.system.limits import FRAMES, FileLimits, LimitExceeded, limits
+from workbench.base.system.limits import FRAMES, FileLimits, limits
 
 _SHOWN = 20
 
@@ -138,17 +138,17 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
         rows = [(number, dict(flat(row))) for number, row in read_records(path, sizes)]
         names = tuple(dict.fromkeys(name for _, row in rows for name in row))
         return _Table(names=names, rows=[Row(number, [row.get(name) for name in names]) for number, row in rows])
-    layout = Layout(encoding=answers.encoding, separator=answers.separator, sheet=answers.sheet, header=answers.header)
-    try:
-        grid = read_grid(path, sizes, layout)
-        names = grid.names(sizes)
-    except UnclearTable as error:
-        raise UnclearTable(error.questions, path.name) from None
-    except LimitExceeded as error:
-        raise UsageError(f"{path.name}: {error}") from None
+    names, grid = read_grid(
+        path,
+        sizes,
+        encoding=answers.encoding,
+        separator=answers.separator,
+        sheet=answers.sheet,
+        header=answers.header,
+    )
     table = _Table(names=names, rows=[], notes=list(grid.notes))
     table.left_out = [(row, "above the header") for row in grid.rows[: max(grid.head, 0)]]
-    totals = total_rows(names, grid.body, answers.totals)
+    totals = total_rows(names, grid.body, answers.totals, (answers.columns or {}).get("at"))
     for index, row in enumerate(grid.body):
         if index in totals:
             table.left_out.append((row, totals[index]))

@@ -16,7 +16,10 @@ MASK = "•"  # marks a masked value, which is sent only if the caller allows it
 
 
 class Privacy(Enum):
-    """How a value is shown by default: unmasked, masked by its format, or masked entirely (except account numbers)."""
+    """How a value is shown by default: unmasked, masked by its format, or masked entirely.
+
+    An account number is masked by its format even if it is secret.
+    """
 
     OPEN = "open"
     PERSONAL = "personal"

@@ -78,7 +78,7 @@ def _exact(digits: str) -> Decimal:
         raise NotJson(f"a number has {len(digits):,} digits")
     if "e" in digits or "E" in digits:
         exponent = digits.lower().partition("e")[2]
-        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written out, it would fill the memory
+        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written out, the number would fill the memory
             raise NotJson("a number is out of range")
     return Decimal(digits)
 

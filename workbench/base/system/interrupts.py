@@ -72,7 +72,7 @@ class _Uninterrupted:
                 number, handler = next(iter(self._handlers.items()))
                 _signals.signal(number, handler)
                 del self._handlers[number]
-        finally:  # a restored handler may raise an exception before the others are restored
+        finally:  # a restored handler may raise an exception before the remaining handlers are restored
             if self._handlers:
                 self._restore()
 

@@ -43,7 +43,7 @@ def refusal(*, effect: bool, production: bool) -> str:
 
 
 def own_address(*, production: bool = False) -> ServedAddress | None:
-    """Return the address of the sandbox that this process uses by default."""
+    """Return the address of the sandbox that this process uses by default, or None."""
     return next(filter(None, (resolver(production) for resolver in RESOLVERS)), None)
 
 

@@ -1,4 +1,4 @@
-"""Evidence of calls with an unknown outcome: the events that only equal calls cause, minus those of known calls.
+"""Evidence of calls with an unknown outcome: events that only equal calls cause, minus the events of other calls.
 
 An event shows that one of several equal calls was carried out, but not which call. Events are therefore counted. More
 events than the other calls can have caused are proof. A missing event is proof only if all events are known. Assumed:
@@ -232,7 +232,7 @@ def _effect(entry: JournalEntry) -> Effect | None:
 
 
 def _created_by(entry: JournalEntry) -> str | None:
-    """Return the id of the created record from a call's answer."""
+    """Return the id of the record that a call created, from its answer; None if the answer names no record."""
     effect = _effect(entry)
     trace = None if effect is None else effect.evidence
     if trace is None or trace.record is None or not isinstance(entry.answer, Mapping):

@@ -519,7 +519,7 @@ class Journal:
         return recorder.send_again(request, attempt)
 
     def evidence(self, attempt: str) -> "Evidence":
-        """Return the verdict of the received events on a call: done, not found, open, or no event.
+        """Return what the received events show about a call, with a verdict: done, not found, open, or no event.
 
         The events that only equal calls cause are counted, minus the events of other calls in this journal. The counts
         assume that no program with another journal makes equal calls. A call that the service accepted is done without
@@ -569,7 +569,7 @@ def recorder_of(journal: Journal) -> Recorder:
 
 
 def _outcome(text: str) -> Outcome | None:
-    """Return an outcome by its name or its displayed text."""
+    """Return an outcome by its name or its displayed text; None for other texts."""
     name = str(text).replace(" ", "_")
     return Outcome(name) if name in list(Outcome) else None
 

@@ -25,7 +25,7 @@ class HttpRequest:
     headers: list[tuple[bytes, bytes]]  # all headers except the API key
     body: bytes | None
     deadline: float = 0.0
-    phase: int = -1  # 0: passed to the driver, 1: writing the head, 2: head written
+    phase: int = -1  # -1: not started, 0: passed to the driver, 1: writing the head, 2: head written
     traced: bool = False  # whether the driver reports the phase
     status: int | None = None
     key_version: int = 0  # version of the API key in the request

@@ -20,7 +20,7 @@ from workbench.service.interface.events import (
 
 
 class AsyncInbox(Inbox):
-    """The inbox of an async session: only `wait` is a coroutine; all other methods return immediately."""
+    """The inbox of an async session: only `wait` is a coroutine; all other methods are synchronous."""
 
     @overload  # type: ignore[override]
     def wait(
@@ -71,7 +71,7 @@ class AsyncInbox(Inbox):
         since: Since = None,
         clock: object = None,
     ) -> Any:
-        """Return the newest matching event, or wait for the next one without blocking the event loop.
+        """Return the newest matching event, or wait for a matching event without blocking the event loop.
 
         Arguments and errors are the same as for `Inbox.wait`.
         """

@@ -416,7 +416,7 @@ class Inbox:
         since: Since = None,
         clock: Any = None,
     ) -> Any:
-        """Return the newest matching event, or wait for the next one.
+        """Return the newest matching event, or wait for a matching event.
 
         Args:
             timeout: Seconds to wait, in real time or in the time of `clock`, which is then advanced second by second.

@@ -134,11 +134,11 @@ class Plan(Terms, Shown):
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether `sign()` requires a typed confirmation, as in production."""
+        """Whether `sign()` requires a typed confirmation; true only in production."""
         return bool(self._api.environment == "production")
 
     def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:
-        """Request the signature once. While the answer is `pending`, repeat the request as the service asks.
+        """Request the signature. Repeat the request only while the answer is `pending`, as the service asks.
 
         Args:
             timeout: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the

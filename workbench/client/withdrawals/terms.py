@@ -102,7 +102,7 @@ class Terms:
 
     @property
     def listed_token(self) -> Token | None:
-        """The token, if the contract lists it."""
+        """The token, or None if the contract does not list it."""
         tokens = self.contract.tokens or ()
         return next((token for token in tokens if same_address(token.address, self.token_address)), None)
 
@@ -166,7 +166,7 @@ class Terms:
 
     @property
     def owner(self) -> str:
-        """Owner of the recipient address, if known."""
+        """Owner of the recipient address; for an unknown owner, advice to compare the address."""
         contract, name = self.contract, self._name_of(self.recipient)
         if same_address(self.recipient, self.admin):
             return f"the admin who withdraws ({self.admin_name})"

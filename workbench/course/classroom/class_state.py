@@ -140,7 +140,7 @@ class ClassState:
         return self._wrong_codes
 
     def _attempt(self, sandboxes: LearnerSandboxes, place: str, name: str) -> Attempt:
-        """Return a learner's attempt at a task in a place."""
+        """Return a learner's attempt at a task in one run of a notebook or drill (`place`)."""
         return Attempt(
             task=self.tasks[name],
             sandbox_in=partial(sandboxes.sandbox, place),
@@ -151,7 +151,7 @@ class ClassState:
         )
 
     def play(self, sandboxes: LearnerSandboxes, place: str) -> None:
-        """Make the purchases of live traffic that are due in a place."""
+        """Make the purchases of live traffic that are due in one run of a drill (`place`)."""
         with sandboxes.busy:
             if place in sandboxes.traffic and not self._attempt(sandboxes, place, sandboxes.traffic[place]).play():
                 del sandboxes.traffic[place]
@@ -265,7 +265,7 @@ class ClassState:
 
 
 def _attempts(sandboxes: LearnerSandboxes, place: str) -> str:
-    """Return the prefix of the names under which a learner's attempts in a place are stored."""
+    """Return the prefix of the names of a learner's stored attempts in one run of a notebook or drill (`place`)."""
     return f"attempt\n{sandboxes.learner.name}\n{place}\n"
 
 

@@ -60,7 +60,9 @@ def main() -> None:
         if not path.is_file() or _sha256(path) != expected:
             path.write_bytes(read(f"wheels/{name}"))
         if _sha256(path) != expected:
-            sys.exit(f"✗ {name} is damaged: its SHA-256 differs from that in setup.json. Run the same command again.")
+            sys.exit(
+                f"✗ {name} is damaged: its SHA-256 differs from the value in setup.json. Run the same command again."
+            )
     print(f"✓ {len(names)} packages read; SHA-256 of each compared. Installing takes a minute or two.", flush=True)
     environment = COURSE / ".venv"
     venv.create(environment, symlinks=os.name != "nt")

@@ -91,28 +91,28 @@ class LearnerSandboxes:
         return self.begun, self.active, self.used
 
     def sandbox(self, place: str, environment: Environment = "sandbox") -> Any:
-        """Return the sandbox of a place in an environment. It is created on first use."""
+        """Return the sandbox of a place in an environment. The sandbox is created on first use."""
         return self._app(place, environment).sandbox
 
     @property
     def places(self) -> list[str]:
-        """Return the empty place, and the current place of each notebook and drill that the learner began."""
+        """Return the empty place, and the place of the current run of each notebook and drill that was begun."""
         return ["", *(f"{name}.{number}" for name, (number, _) in self.begun.items())]
 
     def use(self, place: str, count: bool) -> None:
-        """Record a request of the learner. If `count` is set, the time since the last request is work, unless long."""
+        """Record a request of the learner. With `count`, the time since the last request is work, unless it is long."""
         pause = time.time() - self.used
         self.active += pause if count and pause < _PAUSE else 0
         self.used, self.current = time.time(), place
 
     def replaced(self, place: str) -> str:
-        """Return the time at which a place was restarted, as text; empty if it was not restarted."""
+        """Return the time at which the newest run of a place's notebook began, as text; empty if that is this place."""
         name, _, number = place.partition(".")
         count, at = self.begun.get(name, (number, 0))
         return "" if str(count) == number else f"{datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC"
 
     def begin(self, name: str) -> str:
-        """Delete the sandboxes of a notebook or drill, and return the place of the next ones, such as `02.3`."""
+        """Delete the sandboxes of a notebook or drill, and return the place of the next run, such as `02.3`."""
         with self.busy:
             number, _ = self.begun.get(name, (0, 0))
             self.remove(f"{name}.{number}")
@@ -128,7 +128,7 @@ class LearnerSandboxes:
         if request.method != "GET" and self._size() > MAX_LEARNER_BYTES:
             if request.path != f"{CONTROL_PATH}reset":
                 limit = f"{MAX_LEARNER_BYTES // 2**20} MB"
-                message = f"Your sandboxes hold more than {limit}: reset this one, and run the notebook's first cell"
+                message = f"Your sandboxes hold more than {limit}: reset this sandbox, and run the first cell"
                 return refused(413, message)
             await asyncio.to_thread(self.remove, place)
         async with self._turns:

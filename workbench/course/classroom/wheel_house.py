@@ -110,7 +110,7 @@ def read_manifest(folder: Path) -> Facts:
 
 
 def _wheels(folder: Path) -> dict[str, Path]:
-    """Return the wheels in a folder by the name of their package."""
+    """Return the wheels in a folder by package name."""
     return {canonicalize_name(file.name.partition("-")[0]): file for file in folder.iterdir()}
 
 
@@ -126,7 +126,7 @@ def _build(folder: Path) -> None:
     source, _ = install_source()
     if not source:
         raise UsageError(
-            "the wheel or checkout that this workbench was installed from is missing; install it from one",
+            "the wheel or checkout that this workbench was installed from is missing; install from a wheel or checkout",
             of="course prepare",
         )
     _pip("wheel", "--no-deps", "--wheel-dir", folder, source)

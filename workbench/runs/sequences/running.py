@@ -212,7 +212,7 @@ def run_many(
     resume: Runs | None = None,
     **values: object,
 ) -> Runs:
-    """Run a sequence once per row, or several times, up to `workers` at a time.
+    """Run a sequence once per row, or several times, with up to `workers` runs at the same time.
 
     After Ctrl-C, no more runs start, and the runs in progress are finished. After any other exception, such as a signal
     timeout, nothing more is sent, the calls in flight are awaited, and the exception propagates.

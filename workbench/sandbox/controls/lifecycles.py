@@ -166,7 +166,7 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def open_dispute(self, transaction_id: str, text_evidence: str | None = None) -> Dispute:
-        """Open a dispute of a settled transaction.
+        """Open a dispute about a settled transaction.
 
         Args:
             transaction_id: Id of the settled transaction.

@@ -23,7 +23,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True, transaction=False)
     def register_endpoint(self, endpoint_url: str, signing_key: str | None = None) -> Endpoint:
-        """Send a signed delivery of every later event of the session's tenant to a URL.
+        """Register a URL that receives a signed delivery of every later event of the session's tenant.
 
         Args:
             endpoint_url: URL on this machine, or a public URL if the sandbox allows public addresses.

@@ -228,7 +228,7 @@ class Field(Quiet):
         """Checkbox to acknowledge an omission with an effect; None if the omission has no effect."""
         if not self.leaf.acknowledged:
             return None
-        omitted = f"I understand that omitting it means {self.leaf.default}"
+        omitted = f"I understand that omitting this field means {self.leaf.default}"
         return self.checkbox(omitted, partial(self._accepted, self.leaf.path), "wb-tick")
 
     @cached_property

@@ -45,7 +45,7 @@ _CLOSED = {
     "closed": "this form is closed; form(…) creates a new one",
 }
 MAX_LIVE = 20
-"""Number of submitted forms that keep their widgets; older ones become static HTML."""
+"""Number of submitted forms that keep their widgets; older forms become static HTML."""
 _submitted: deque[weakref.ref["Form"]] = deque()
 
 

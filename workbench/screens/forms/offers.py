@@ -193,7 +193,7 @@ def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return the actions for an opened row, with their arguments. Actions with unknown arguments are omitted."""
+    """Return the actions for an opened row, with their arguments. Actions that need a missing value are omitted."""
     over = facts.get(_FINAL.get(name, "")) is not None
     return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
 

@@ -32,7 +32,7 @@ def terminal(draft: Draft, api: Any = None) -> str:
     values = {path: _masked(draft, path, draft.given[path]) for path in draft.leaves if path in draft.given}
     tokens = [calls.command(draft.operation, values)]
     own = own_address()
-    # commands use the sandbox `own` by default, so only another sandbox needs its URL
+    # commands use the sandbox `own` by default, so only another sandbox needs --url
     if (url := _url(api)) and (own is None or url != own.url):
         tokens += ["--url", url]
     elif name := profile_of(api):
@@ -54,15 +54,14 @@ def note(snippet: str, api: object) -> str:
         return ""
     if not (url := _url(api)):
         return (
-            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell: it serves the sandbox to "
-            "commands and curl "
-            "on this machine, and this text then contains its URL."
+            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell to serve the sandbox to "
+            "commands and curl on this machine. This text then contains the URL."
         )
     if snippet == "Terminal":
         return ""
     return (
-        f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields "
-        "api_keys.full | tail -1)"
+        "Set its key once in each terminal: export WORKBENCH_API_KEY="
+        f"$(workbench sandbox guide --url {url} -o csv --fields api_keys.full | tail -1)"
     )
 
 

@@ -106,9 +106,8 @@ class FormView(Quiet):
         text = f"{sentence(rendering.label(self._operation.name))} in {self._api.environment.upper()}"
 
         def pressed() -> None:
-            if (
-                send_button is self.button and self.state == "open"
-            ):  # a click that was queued for the old button has no effect
+            # a click that was queued for the old button has no effect
+            if send_button is self.button and self.state == "open":
                 self._send()
 
         send_button = self.button = button(text, pressed, "wb-send")

@@ -99,7 +99,7 @@ def save(
 
 
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
-    """Return the page of a frame. If the frame has a chart, the chart is above the frame."""
+    """Return a frame as an HTML page. If `of` is a chart, it is shown above the frame."""
     facts = frame.attrs
     title = name = str(facts.get("kind") or "rows")
     lead = ""

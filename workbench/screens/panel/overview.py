@@ -150,7 +150,7 @@ def net_spend(scope: Scope) -> Tile:
     cents, possible = net(), scope.within("possible")
     if count := len(possible) - len(cents):
         left = rendering.money(int(possible.sum() - cents.sum()), scope.currency)
-        note += f"; without {left} ({count:,} with unknown times)"
+        note += f"; without {count:,} changes of unknown time ({left})"
     return scope.money(Tile(label="Net spend", note=note, filter=scope.filter("posted_at")), cents, net)
 
 

@@ -207,7 +207,7 @@ class Converter(cattrs.Converter):
                 object.__setattr__(event, "body", self.structure(body, kind.body))
             except Unreadable as error:
                 object.__setattr__(event, "marks", (*event.marks, *error.inside("body")))
-                with suppress(Unreadable):  # if only some members are unreadable, the others still become a record
+                with suppress(Unreadable):  # if some members are unreadable, the readable members still become a record
                     paths = [problem.path for problem in error.problems]
                     readable = _without_odd(body, paths, partial(self._is_readable, cls=kind.body))
                     object.__setattr__(event, "body", self.structure(readable, kind.body))

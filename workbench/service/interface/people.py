@@ -188,7 +188,7 @@ AS_TEXT = Reason(
 )
 SHARE = Reason("the document does not show requests with a share token", WIDELY)
 PROFILE = Reason(
-    "the document does not list the required members; public clients send this member in every variant", WIDELY, "need"
+    "the document does not list the required members; sent by public clients in every variant", WIDELY, "need"
 )
 PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "country_of_issue", "email", "address")
 
@@ -261,7 +261,7 @@ class CreateUserApplication:
 REQUIRED = Reason("the document does not show which payment-account fields are required", of="need")
 VARIANT = Reason("the document does not show the fields of a business beneficiary", ONCE)
 PERSON = ("beneficiary_first_name", "beneficiary_last_name")
-IN_ANSWERS = Reason("the document shows this field in answers only; requests may have it too", ONCE, "meaning")
+IN_ANSWERS = Reason("shown in answers only; accepted in requests, too", ONCE, "meaning")
 
 
 @record
