@@ -658,7 +658,7 @@ def test_no_setting_turns_checks_off() -> None:
     ],
     ids=["another protocol", "large header", "nothing", "cut"],
 )
-def test_an_answer_of_another_protocol_is_no_lost_connection(data: bytes, words: str) -> None:
+def test_an_answer_of_another_protocol_differs_from_a_lost_connection(data: bytes, words: str) -> None:
     """The error says whether the connection ended or something else than HTTP arrived."""
     with (
         RawServer(closing(data)) as server,

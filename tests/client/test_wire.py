@@ -272,7 +272,7 @@ def test_a_number_that_cannot_be_written_is_named() -> None:
 
 
 @pytest.mark.parametrize("answer, words", [(b"null", "it is null"), (b"{}", "must be a list")])
-def test_an_answer_that_is_no_list_is_described(answer: bytes, words: str) -> None:
+def test_an_answer_other_than_a_list_is_described(answer: bytes, words: str) -> None:
     with pytest.raises(UnexpectedAnswer, match=words):
         client_on(lambda request: httpx.Response(200, content=answer)).list_contracts()
 

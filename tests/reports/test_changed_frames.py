@@ -48,6 +48,31 @@ REFUSED: dict[str, tuple[str, Change, str]] = {
         lambda frame: frame.assign(posted_cents=[*["0"] * (len(frame) - 1), "12.5"]),
         "posted_cents must be a whole number of minor units",
     ),
+    "amounts with separators": (
+        "postings",
+        lambda frame: frame.assign(posted_cents=frame["posted_cents"].map("{:,}".format)),
+        "posted_cents must be a whole number of minor units",
+    ),
+    "amounts with a symbol": (
+        "transactions",
+        lambda frame: frame.assign(posted_cents="$" + frame["posted_cents"].astype(str)),
+        "posted_cents must be a whole number of minor units",
+    ),
+    "amounts with a currency": (
+        "events",
+        lambda frame: frame.assign(**{"body.spend.amount": frame["body.spend.amount"].astype(str) + " USD"}),
+        r"body\.spend\.amount must be a whole number of minor units",
+    ),
+    "complex amounts": (
+        "postings",
+        lambda frame: frame.assign(posted_cents=frame["posted_cents"].astype(complex)),
+        "posted_cents must be a whole number of minor units",
+    ),
+    "transactions without an amount": (
+        "transactions",
+        lambda frame: frame.drop(columns="posted_cents"),
+        "the frame of transactions has no column posted_cents",
+    ),
     "dollars in events": (
         "events",
         lambda frame: frame.assign(**{"body.spend.amount": [Decimal("12.5")] * len(frame)}),
@@ -118,6 +143,8 @@ SAME: dict[str, tuple[str, Change]] = {
     "postings in capitals": ("postings", lambda f: f.assign(posting=f["posting"].astype(str).str.upper() + " ")),
     "status in capitals": ("transactions", lambda f: f.assign(status=f["status"].astype(str).str.upper())),
     "no status": ("transactions", lambda f: f.drop(columns="status")),
+    "no posted amount": ("postings", lambda f: f.drop(columns="posted_cents")),
+    "no refunded amount": ("postings", lambda f: f.drop(columns="refunded_cents")),
     "no net": ("postings", lambda f: f.drop(columns="net_cents")),
     "status of events in capitals": (
         "events",
@@ -132,6 +159,37 @@ def test_a_change_of_notation_changes_no_number(case: str) -> None:
     kind, change = SAME[case]
 
     assert totals(wb.history(change(source(kind)))) == totals(wb.history(deliveries()))
+
+
+@pytest.mark.parametrize("kind", ["postings", "transactions", "events"])
+@pytest.mark.parametrize("write", [str.upper, " {} ".format], ids=["capitals", "spaces"])
+def test_ids_in_another_notation_are_the_same_ids(kind: str, write: Callable[[str], str]) -> None:
+    """A database that writes UUIDs in capitals, and columns of a fixed width, double no purchase in a `concat`."""
+    with wb.connect(seed=3) as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        for cents in (900, 1_200):
+            bought = api.simulate_authorization(
+                card_id=card, amount=cents, currency="USD", merchant_name="Shop", merchant_category_code="5411"
+            )
+            api.sandbox.settle(bought.transaction_id)
+        history = wb.history(api.inbox.events())
+        frame = wb.to_frame(api.inbox.events("transaction.*")) if kind == "events" else getattr(history, kind)()
+    names = [name for name in ("transaction_id", "event_id", "id", "body.id") if name in frame]
+    other = frame.assign(**{name: frame[name].map(write, na_action="ignore") for name in names})
+
+    for parts in ([frame, other], [other, frame], [other]):
+        read = wb.history(pd.concat(parts))
+        assert read.spend(()).values.tolist() == history.spend(()).values.tolist()
+        assert read.transactions()["transaction_id"].tolist() == history.transactions()["transaction_id"].tolist()
+
+
+def test_a_row_of_postings_without_a_kind_is_stated() -> None:
+    """It may be a total that was added below."""
+    frame = source("postings")
+    total = pd.DataFrame([{"transaction_id": "Total", "posted_cents": 17_345, "refunded_cents": 1_250}])
+    notes = wb.history(pd.concat([frame, total])).spend().attrs["notes"]
+
+    assert any(note.startswith("Rows without a posting: 1 (posted_cents 17,345") for note in notes)
 
 
 def test_records_of_a_frame_in_a_list_are_its_rows() -> None:

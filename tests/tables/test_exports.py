@@ -195,7 +195,7 @@ def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_a_sheet_holds_only_a_limited_number_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table too long for a sheet, or a text too long for a cell, is refused before a file is there."""
-    monkeypatch.setattr("workbench.analysis.tables.workbooks.EXCEL_ROWS", 2)
+    monkeypatch.setattr("workbench.analysis.tables.workbooks.SHEET_ROWS", 2)
     with pytest.raises(ValueError, match="write Parquet"):
         to_file(frame_of(["a", "b"]), tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="maximum of an XLSX cell"):

@@ -205,20 +205,21 @@ def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, reject
     for problem in problems:
         reasons.setdefault(problem.line, []).append(f"{problem.column} {problem.message}".strip())
     bad = {line: "; ".join(texts) for line, texts in sorted(reasons.items())}
-    if bad and rejects is None:
+    if not bad:
+        return bad
+    if rejects is None:
         listed = [Problem(f"{path.name}, line {line}", "cell", text) for line, text in [*bad.items()][:_SHOWN]]
         more = len(bad) - len(listed)
         if more:
             way = "pass rejects=FILE to write all of them to a file and read the valid rows"
             listed.append(Problem("", "more", f"and {more:,} more lines with problems; {way}"))
         raise UsageError(listed, of="read_table")
-    if bad and rejects is not None:
-        from workbench.analysis.tables.to_file import to_file
+    from workbench.analysis.tables.to_file import to_file
 
-        rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
-        width = max(map(len, rows))
-        names = ["line", "reasons", *table.names, *(f"column {i}" for i in range(len(table.names) + 3, width + 1))]
-        to_file(pd.DataFrame([[*row, *[None] * (len(names) - len(row))] for row in rows], columns=names), rejects)
+    rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
+    names = ["line", "reasons", *table.names]
+    names += (f"column {i}" for i in range(len(names) + 1, max(map(len, rows)) + 1))
+    to_file(pd.DataFrame([[*row, *[None] * (len(names) - len(row))] for row in rows], columns=names), rejects)
     return bad
 
 

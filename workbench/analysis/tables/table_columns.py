@@ -22,6 +22,7 @@ from workbench.analysis.sheets.numbers import (
     written_number,
 )
 from workbench.analysis.sheets.questions import FileQuestion, distinct
+from workbench.analysis.sheets.workbooks import DIGITS
 from workbench.analysis.tables.columns import AMOUNT, json_text
 from workbench.analysis.tables.rows import TEXT, packed, to_pandas
 from workbench.base.errors import visible
@@ -29,8 +30,6 @@ from workbench.base.errors import visible
 _NOTHING = frozenset({"", "-", "–", "—"})
 _FLAGS: Mapping[Any, bool | None] = {"True": True, "False": False, "true": True, "false": False, "TRUE": True,
     "FALSE": False, "": None}  # fmt: skip
-_EXACT_DIGITS = 15
-"""Number of digits that spreadsheets store."""
 _AGREED = Decimal("0.9")
 """Minimum share of values that must occur in the other table for a reading to be proposed."""
 _SWAPPED = " swapped"
@@ -84,7 +83,7 @@ class Columns:
         """Return a column's cells. Values that a spreadsheet destroyed are reported as problems and become empty."""
         checked = list(cells)
         for row, cell in enumerate(cells):
-            long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**_EXACT_DIGITS
+            long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**DIGITS
             reason = "has more than 15 digits, of which a spreadsheet keeps 15" if long else destroyed(cell)
             if reason and not (long and self.answers.get("exact")):
                 self.problem(row, name, reason)
