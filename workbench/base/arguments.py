@@ -18,7 +18,7 @@ from inspect import iscoroutinefunction
 from types import FunctionType, NoneType, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from workbench.base.errors import Problem, UsageError, WorkbenchError, not_allowed, unknown_name, visible
+from workbench.base.errors import Problem, UsageError, WorkbenchError, allowed_names, not_allowed, unknown_name, visible
 from workbench.base.frozen import frozen
 
 P = ParamSpec("P")
@@ -82,6 +82,16 @@ def argument_problem(name: str, value: object, hint: object) -> Problem | None:
         return Problem(name, "type", f"must be {_named(declared)}{unit} from {limit.low:,} to {limit.high:,}")
     item = ", or an item has the wrong type" if items_of(value) else ""
     return Problem(name, "type", f"must be {_named(declared)}, not {a_type(value)}{item}")
+
+
+_HOST = re.compile(r"[^\s/:@]+|\[?[0-9A-Fa-f:.]+\]?")
+
+
+def check_host_names(argument: str, names: Collection[str]) -> None:
+    """Raise UsageError if a name has a port, a path or a blank, since no request would match it."""
+    if wrong := [name for name in names if not _HOST.fullmatch(name)]:
+        rule = f"must be names without a port or path, such as localhost, not {allowed_names(wrong)}"
+        raise UsageError([Problem(argument, "format", rule)])
 
 
 def _fits(value: object, hint: object) -> bool:

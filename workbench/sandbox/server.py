@@ -157,13 +157,13 @@ class App:
 
     def _prefix(self, request: Request) -> str:
         """Return the path prefix of this sandbox, which the server and a trusted proxy determine."""
-        given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
+        given = (request.headers.get("x-forwarded-prefix") or "").rstrip("/") if self._forwarded else ""
         return (given if _PREFIX.fullmatch(given) else "") + self._path
 
     def _base_url(self, request: Request) -> str:
         """Return the URL of this sandbox with the host name that the caller used."""
-        given = request.headers.get("x-forwarded-proto") if self._forwarded else None
-        scheme = given if given in {"http", "https"} else self._scheme
+        given = (request.headers.get("x-forwarded-proto") or "").partition(",")[0].strip().lower()
+        scheme = given if self._forwarded and given in {"http", "https"} else self._scheme
         return f"{scheme}://{request.headers.get('host')}{self._prefix(request)}"
 
     def _describe(self, request: Request, headers: Texts, body: bytes) -> Response:
