@@ -256,6 +256,10 @@ LEDGERS: dict[str, tuple[Change, str]] = {
         lambda f: f.assign(at=f["at"].astype("int64")),
         "column `at` must contain a time or be empty in each row",
     ),
+    "a symbol as a currency": (
+        lambda f: f.assign(currency="$"),
+        "the ledger's currencies must be codes of three letters",
+    ),
     "a row without a currency": (
         lambda f: f.assign(currency=[None, *f["currency"].iloc[1:]]),
         "the ledger has rows without a currency",
@@ -385,3 +389,24 @@ def test_a_query_with_the_keyword_at_says_how_to_write_the_column() -> None:
     """The column `at` is also a keyword of SQL, so the error says to quote it."""
     with pytest.raises(UsageError, match='write the column "at" in quotation marks'):
         wb.sql("select date_trunc('month', at) as month from p", p=source("postings"))
+
+
+@pytest.mark.parametrize("text", ["31 23:30:00+00", "31T23:30:00.5+00:00", "31T18:30:00 -0500", "31 23:30:00+00 "])
+def test_the_offset_of_a_time_of_a_ledger_is_read_in_any_notation(text: str, tmp_path: Path) -> None:
+    """A database writes an offset of whole hours as +00: the time is not a time without a zone."""
+    row = {"transaction_id": "a", "net_cents": 500, "at": f"2026-03-{text}", "currency": "usd"}
+    (tmp_path / "a.csv").write_text(f"transaction_id,net_cents,at,currency\na,500,{row['at']},usd\n")
+    march = wb.history(bought("b", 1, 0)).filter("2026-03", tz="Asia/Tokyo")
+
+    for ledger in (pd.DataFrame([row]), tmp_path / "a.csv"):
+        assert march.reconcile(ledger).empty
+
+
+def test_a_question_about_a_file_names_the_function_that_answers_it(tmp_path: Path) -> None:
+    """`history` and `reconcile` have no argument for the time zone of a file."""
+    (tmp_path / "a.csv").write_text("transaction_id,net_cents,at,currency\na,500,2026-03-31 10:00:00,usd\n")
+    history = wb.history(deliveries())
+
+    for read in (wb.history, history.reconcile):
+        with pytest.raises(UsageError, match=r"read_table: a\.csv, column at .* pass tz='UTC'"):
+            read(tmp_path / "a.csv")

@@ -307,7 +307,7 @@ def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Pat
         wb.history(log)
     many = tmp_path / "many.ndjson"
     many.write_text("x\n" * 22)
-    with pytest.raises(UsageError, match=r"line 20: [^;]*; and 2 more\. Read"):
+    with pytest.raises(UsageError, match=r"line 20: [^;]*; and 2 more\. Pass"):
         wb.history(many)
     read = wb.events.read_log(log, invalid="reject")
     spend = wb.history(read).spend()
