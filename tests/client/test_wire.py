@@ -271,7 +271,9 @@ def test_a_number_that_cannot_be_written_is_named() -> None:
     assert service.count == 0
 
 
-@pytest.mark.parametrize("answer, words", [(b"null", "it is null"), (b"{}", "must be a list")])
+@pytest.mark.parametrize(
+    "answer, words", [(b"null", "it is null"), (b"{}", "unexpected structure: the answer must be a list")]
+)
 def test_an_answer_other_than_a_list_is_described(answer: bytes, words: str) -> None:
     with pytest.raises(UnexpectedAnswer, match=words):
         client_on(lambda request: httpx.Response(200, content=answer)).list_contracts()

@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from tests.sandbox.driver import PERSON
 from workbench import testing
-from workbench.base.errors import NotFound
+from workbench.base.errors import NotFound, UsageError
 from workbench.base.schema.walk import snake
 
 APPLICANT = {snake(name): value for name, value in PERSON.items()}
@@ -90,3 +90,16 @@ def test_a_block_that_raises_is_recorded(recorded, tmp_path):
 
     assert len(lines(tmp_path / "partly.ndjson")) == 4
     assert not (tmp_path / "none.ndjson").exists()
+
+
+@pytest.mark.parametrize("name", ["", "missing/calls.ndjson"], ids=["a folder", "a missing folder"])
+def test_a_recording_that_cannot_be_written_begins_no_call(tmp_path, name):
+    """The path is checked before the block runs, so that no call is carried out and then not recorded."""
+    api, calls = wb.connect(), []
+    with (
+        pytest.raises(UsageError, match="path must name a file in an existing folder"),
+        testing.record(api, tmp_path / name),
+    ):
+        calls.append(api.list_contracts())
+
+    assert calls == []

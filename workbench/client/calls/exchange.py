@@ -487,7 +487,7 @@ class Exchange:
         except strict_json.NotJson as error:
             why = str(error)
         except Unreadable as error:
-            why, problems = "unexpected structure", error.problems
+            why, problems = "it has an unexpected structure", error.problems
         if operation.effect:
             self.end(Outcome.DONE, status=response.status, error=None if why is None else f"result unreadable: {why}")
         if why is None:
