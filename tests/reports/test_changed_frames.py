@@ -324,7 +324,7 @@ def test_the_distance_of_another_clock_has_a_unit_that_fits() -> None:
     rows = [{"at": row["at"][:10], "event": row["event"]} for row in deliveries()]
     notes = wb.history(rows).spend().attrs["notes"]
 
-    assert any(re.search(r"another clock than the events \([0-9]+ hours apart\)", note) for note in notes)
+    assert any(re.search(r"a different clock than the events \([0-9]+ hours apart\)", note) for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def test_clocks_are_not_mixed_without_a_word() -> None:
 
     assert right.postings()["clock"].value_counts().to_dict() == {"event": 4, "delivery": 1}
     assert wrong.spend(freq="month")["month"].dt.month.unique().tolist() == [1]
-    assert any("from another clock than the events" in note for note in wrong.spend(freq="month").attrs["notes"])
+    assert any("from a different clock than the events" in note for note in wrong.spend(freq="month").attrs["notes"])
 
 
 def test_the_callers_columns_are_the_callers() -> None:
