@@ -197,7 +197,7 @@ def test_what_needs_a_thread_says_so(name: str) -> None:
 
 
 def test_a_session_does_the_same_awaited() -> None:
-    """Its members are those of a synchronous session except for closing. The table above lists each function."""
+    """An async session has the members of a synchronous one, except for closing. The table above lists each function."""
     different = set(dir(wb.Session)) ^ set(dir(wb.AsyncSession))
     assert {name for name in different if not name.startswith("_")} == {"close", "aclose"}
     spaces = {"": wb, **{f"{name}.": getattr(wb, name) for name in dir(wb) if inspect.ismodule(getattr(wb, name))}}

@@ -589,7 +589,7 @@ def test_no_frame_holds_refused_rows(sandbox: Sandbox, tmp_path: Path, how: str)
     "options", [{"workers": n} for n in (0, -1, 65, True, 2.0, "2", None)] + [{"on_unknown": "skip"}, {"on_unknown": 1}]
 )
 def test_options_outside_their_range_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
-    """A run whose options are out of range names the option, sends nothing and writes no file."""
+    """The error of a run whose options are out of range names the option. Nothing is sent, and no file is written."""
     requests: list[int] = []
     api = api_of(Sandbox(seed=7), before=requests.append)
 

@@ -685,7 +685,7 @@ def test_a_call_is_recorded_while_another_process_removes_stale_locks(
 
 
 def test_threads_that_close_a_journal_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of them closes the file."""
+    """Two threads close a journal at the same time, and the journal can still be read."""
     end_lease, threads = Database.end_lease, list[threading.Thread]()
     client = client_on(Service(AUTHORIZED), journal=tmp_path / "journal.db")
     client.simulate_authorization(**PURCHASE)

@@ -405,7 +405,7 @@ BODIES: dict[str, Any] = {
 @each("body, words", BODIES.values(), ids=BODIES)
 @each("status", [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451])
 def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
-    """The status decides, in whatever form the refusal is. Its text is shown escaped."""
+    """A refusal is classified by its status, whatever its body is. Its text is shown escaped."""
     service = Service(httpx.Response(status, content=body))
     client = client_on(service)
     with pytest.raises(ApiError) as caught:
@@ -722,7 +722,7 @@ def test_an_outage_is_not_made_worse() -> None:
 
 
 def test_an_exhausted_budget_is_reported() -> None:
-    """The error says so if the retry budget is used up."""
+    """If the retry budget is used up, the error says so."""
     client = client_on(Service(httpx.ConnectError("x")))
     context_of(client).budget.left = 7
     with pytest.raises(NotSent):

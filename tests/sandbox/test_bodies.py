@@ -65,7 +65,7 @@ def test_a_refused_body_is_described_in_words_of_json(api, body, words):
 
 @pytest.mark.parametrize("coding, status", [("gzip", 400), ("br", 400), ("Identity", 200)])
 def test_a_packed_body_is_refused_by_its_header(api, coding, status):
-    """A body with a Content-Encoding is refused for this header, whatever its bytes are."""
+    """A body with a Content-Encoding is refused because of this header, whatever its bytes are."""
     answer = api.send("POST", AUTHORIZE, json.dumps(authorization()).encode(), content_encoding=coding)
 
     assert (answer.status, "Content-Encoding" in answer.body.get("message", "")) == (status, status == 400)

@@ -607,7 +607,7 @@ def test_an_atomic_async_handler_writes_in_the_transaction(tmp_path: Path) -> No
 
 
 def numbers(event: Event) -> Any:
-    """Be a generator function, whose body never runs."""
+    """A generator function, whose body never runs."""
     yield event
 
 
