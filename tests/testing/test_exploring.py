@@ -309,3 +309,14 @@ def test_an_error_of_the_application_is_not_blamed_on_an_argument() -> None:
 def test_an_application_without_a_method_is_named() -> None:
     with pytest.raises(UsageError, match=r"application\.books is missing"):
         testing.explore(lambda universe: SimpleNamespace(receive=print))
+
+
+def test_an_application_that_exits_does_not_end_the_exploration() -> None:
+    """`sys.exit` in a handler is named, and does not end the process of the tests."""
+
+    class Exits(Idle):
+        def receive(self, headers: Any, body: bytes) -> Any:
+            sys.exit(3)
+
+    with pytest.raises(NotSimulated, match=r"the application called sys\.exit\(3\)"):
+        testing.explore(Exits, universes=2)

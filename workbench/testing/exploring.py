@@ -26,6 +26,7 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet, counted
 from workbench.testing.decisions import Breach, Decisions, Moment, Numbers
 from workbench.testing.http_application import HttpApplication, HttpUniverse
+from workbench.testing.loop import NotSimulated
 from workbench.testing.machine import MachineClock, machine_clock
 from workbench.testing.universe import Universe, unequal
 
@@ -175,7 +176,10 @@ class _Explorer:
             universe = make(self.application, self.sandbox, decisions, Path(folder), **self.options)
             try:
                 with machine.counting(universe.counts) if machine is not None and is_first else nullcontext():
-                    universe.run()
+                    try:
+                        universe.run()
+                    except SystemExit as error:
+                        raise NotSimulated(f"the application called sys.exit({error.code!r})") from None
                 for invariant in () if universe.breaches else self.invariants:
                     try:
                         returned = invariant(universe)
