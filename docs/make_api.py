@@ -3,6 +3,7 @@
 import ast
 import inspect
 import sys
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,15 +17,20 @@ MARK = "<!-- names: python docs/make_api.py writes this part -->\n"
 END = "<!-- names: end -->\n"
 GROUPS = {
     "Connect": ("connect", "connect_async", "Session", "AsyncSession", "Client", "AsyncClient", "Sandbox", "Inbox", "Journal", "Limits", "FULL"),
-    "At hand": ("form", "browse", "history", "to_frame", "read_table", "to_file", "sql", "learn", "assumptions"),
-    "Errors people catch": ("WorkbenchError", "ApiError", "InvalidRequest", "NotFound", "NotSent", "OutcomeUnknown"),
+    "Work with data": ("form", "browse", "history", "to_frame", "read_table", "to_file", "sql", "learn", "assumptions"),
+    "Common errors": ("WorkbenchError", "ApiError", "InvalidRequest", "NotFound", "NotSent", "OutcomeUnknown"),
 }  # fmt: skip
 OBJECTS = ("Session", "Sandbox", "Journal", "Inbox")
+CONSTANTS = {
+    "wb.sequences.catalogue": "The built-in sequences by name.",
+    "wb.testing.MONEY": "Built-in invariants about money, for `explore`.",
+}
+"""Summaries of values whose type describes only itself."""
 
 
 def summary(thing: Any) -> str:
     """Return the first sentence of an object's docstring, on one line."""
-    if not callable(thing) and not isinstance(thing, ModuleType | property):
+    if not callable(thing) and not isinstance(thing, ModuleType | property | cached_property):
         return "" if type(thing).__doc__ is None else _first(type(thing).__doc__)
     return _first(inspect.getdoc(thing) or "")
 
@@ -38,7 +44,7 @@ def _first(doc: str) -> str:
 def row(name: str, thing: Any) -> str:
     """Return a line of a list. The name of a function has parentheses."""
     shown = f"{name}()" if callable(thing) and not isinstance(thing, type) else name
-    return f"- `{shown}`: {summary(thing)}".removesuffix(": ")
+    return f"- `{shown}`: {CONSTANTS.get(name) or summary(thing)}".removesuffix(": ")
 
 
 def table(rows: list[str]) -> str:

@@ -12,19 +12,19 @@ from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Beha
 PAGE = Path(__file__).parent / "assumptions.md"
 MEANINGS = {
     Confidence.WIDELY: "several independent public clients agree",
-    Confidence.LIVE: "somebody reported it after calling a live service",
-    Confidence.ONCE: "one public source has it",
+    Confidence.LIVE: "a caller of a live service reported it",
+    Confidence.ONCE: "one public source states it",
     Confidence.UNCONFIRMED: "chosen by the workbench, without a source",
 }
 INTRODUCTION = """# Assumptions
 
 The interface document omits some names, required members, error bodies and events, and much of the service's behavior. This page, `wb.assumptions()` and `workbench docs assumptions` list what the workbench assumes instead. Forms and tables mark
 an assumption with `~`, and `/openapi.json` with `x-assumed`. The header `workbench-assumed` of a sandbox's answer names the assumptions that
-the answer depends on. [The interface page](interface.md) has the assumptions about members of records and about errors.
+the answer depends on. [The interface page](interface.md) lists the assumptions about members of records and about errors.
 """
 SETTINGS = """
 The sandbox has two presets. `documented` follows the document literally; `observed` follows the behavior of live services:
-`wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value.
+`wb.connect(behavior="observed")`. To change a single value, use `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile.
 """
 
 
@@ -35,12 +35,16 @@ def value(x: Any) -> str:
 
 def setting(row: Behavior) -> str:
     """Return the possible values of a behavior: those of both presets, and others."""
-    presets = value(row.documented)
-    if row.documented != row.observed:
-        presets += f" (observed: {value(row.observed)})"
-    named = {ANY: "any other value", STATUS: "an error status"}
-    others = [named.get(str(other)) or value(other) for other in row.others if not isinstance(other, bool)]
-    return f" Default {presets}{'; also ' if others else ''}{' or '.join(others)}."
+    differs = row.documented != row.observed
+    others = [value(other) for other in row.others if other not in (ANY, STATUS) and not isinstance(other, bool)]
+    if ANY in row.others:
+        others = [", such as ".join(["another", *others])]
+    if STATUS in row.others:
+        others.append("another 4xx status" if "4" in f"{row.documented}{row.observed}" else "a 4xx status")
+    if not others:
+        return f" Default {value(row.documented)}" + (f" (observed: {value(row.observed)})." if differs else ".")
+    presets = [f"{value(row.documented)} (default)", *([f"{value(row.observed)} (observed)"] if differs else [])]
+    return f" Values: {', '.join([*presets, *others[:-1]])} or {others[-1]}."
 
 
 def listed(rows: list[Behavior]) -> Iterator[str]:
@@ -59,7 +63,7 @@ def page() -> str:
     parts = [INTRODUCTION, "## How well an assumption is known\n"]
     parts += table(("Confidence", "Meaning", "Assumptions"), counted())
     parts += ["\n## Settings\n" + SETTINGS, *listed(settable)]
-    parts += ["\n## The same in both presets\n\nThese cannot be changed.\n", *listed(fixed)]
+    parts += ["\n## The same in both presets\n\nThese assumptions cannot be changed.\n", *listed(fixed)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
 
 

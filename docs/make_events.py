@@ -12,9 +12,9 @@ PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events
 
 This page lists the events that the service sends, with their members, values and order. `workbench docs user.updated` prints the description
-of an event, and `wb.events.sample("user.updated")` creates an example. [Webhooks](interface.md#events) describes delivery and signatures.
+of an event, and `wb.events.sample("user.updated")` creates an example. [Receive webhooks](service.md#receive-webhooks) shows how to receive events.
 
-Items marked **assumed** are not in the interface document.
+The interface document does not contain the items marked **assumed**.
 
 ## Signatures and key rotation
 
@@ -23,19 +23,19 @@ Items marked **assumed** are not in the interface document.
 | `Signature` | hex HMAC-SHA256 of the raw body with the signing key (**assumed**; by default the API key) |
 | `Secondary-Signature` | during a key rotation, the HMAC-SHA256 of the raw body with the other key (**assumed**) |
 
-A delivery is genuine if either header matches one of your keys. An inbox checks both headers. Pass both keys, `wb.Inbox(keys=[NEW, OLD])`,
-before the rotation begins, and remove the old key when the service no longer signs with it. Without an inbox, compute the signature over the raw bytes before you
+A delivery is genuine if either signature was made with one of your keys. An inbox checks both headers. Before a rotation begins, pass both keys: `wb.Inbox(keys=[NEW, OLD])`.
+Remove the old key when the service no longer signs with it. Without an inbox, compute the signature over the raw bytes before you
 parse them, and compare in constant time (`hmac.compare_digest`). To try a rotation, call `api.sandbox.update_endpoint(id, signing_key=NEW)`: the sandbox then sends both headers.
 
 ## Order
 
-Deliveries can arrive out of order or more than once. Use the status and the amounts of an event, not its position, and store the envelope's id
+Deliveries can arrive out of order or more than once. Rely on an event's status and amounts, not on the order of arrival, and store the envelope's id
 to recognize duplicates. Events are sent in this order:
 """
 LAST = """
 ## How to book a transaction
 
-- On `pending`, hold `amount`. On `reversed`, hold the new `amount` and release the rest. On `declined`, do nothing.
+- On `pending`, hold `amount`. On `reversed`, hold the new `amount` and release the rest of the hold. On `declined`, do nothing.
 - On `completed`, post `amount` and release the hold. A negative `amount` is a refund. If `postedAt` is missing, nothing was posted.
 """
 
@@ -92,7 +92,7 @@ def page() -> str:
     for kind in EVENT_KINDS.values():
         if kind.body in seen:
             same = next(one for one in EVENT_KINDS.values() if one.body is kind.body)
-            lines += [f"## {kind.name}\n\n{kind.doc}. It has the members of `{same.name}`.", ""]
+            lines += [f"## {kind.name}\n\n{kind.doc}. The event has the members of `{same.name}`.", ""]
             lines += kind_differences(kind, same)
         else:
             seen.add(kind.body)

@@ -27,7 +27,7 @@ This page describes the card issuing service as the workbench knows it: each res
 Docstrings, help and notebooks cite the sections of this page ("Source: Endpoints 3"). Paths are relative to a base URL that ends in
 `{PREFIX}`, and bodies are JSON. The [glossary](glossary.md) explains the domain terms.
 
-If the document does not state something, it is marked **assumed**, with the reason and its [confidence](assumptions.md#how-well-an-assumption-is-known).
+What the interface document does not state is marked **assumed**, with the reason and the [confidence](assumptions.md#how-well-an-assumption-is-known).
 """
 AUTHENTICATION = f"""
 Each request carries an API key in the header `{KEY_HEADER}`. The key belongs to one [tenant](glossary.md#tenant) and gives access only to
@@ -37,8 +37,8 @@ required role is answered with 403.
 VERSIONING = f"""
 - All paths begin with `{PREFIX}`. The published description of the interface has version `{VERSION}`.
 - Payment routes moved from `/automations` to `/payment-routes`. The old paths still work and are deprecated, without a known date of removal.
-- A contract has a `contractVersion`, and an event has a `version`: `1.0.0`, or `1.1.0` since `user.updated` can carry
-  `statusChangeReason`. The status `tosNotAccepted` was added without a change of the structure.
+- A contract has a `contractVersion`. An event has a `version`: `1.1.0` added `statusChangeReason` to `user.updated`.
+  The status `tosNotAccepted` was added without a new version.
 """
 DOCUMENTED = {("", "authorize"), ("", "decline"), ("authorized", "reduce"), ("authorized", "reverse"), ("settled", "refund"),
               ("tosNotAccepted", "accept_terms"), ("", "file")}  # fmt: skip
@@ -54,14 +54,14 @@ STATES = {
         "application",
         transitions.APPLICATION,
         (
-            "Users, companies and owners have an application status: [the meanings](glossary.md#application). Three statuses occur in events "
-            "but not in responses: `notStarted`, `exempt`, `tosNotAccepted`. `review` and `conclude` are decisions of the review, to any status."
+            "Users, companies and owners have an application status; [the glossary](glossary.md#application) explains it. Three statuses occur "
+            "in events but not in responses: `notStarted`, `exempt`, `tosNotAccepted`. The actions `review` and `conclude` set the status that the review decides."
         ),
     ),
     "Simulated card transaction": (
         "transaction",
         transitions.TRANSACTION,
-        "`reversed` is a state of the sandbox. [Assumed behavior](#assumed-behavior) describes how responses and events show it.",
+        "Only the sandbox has the state `reversed`. [Assumptions](assumptions.md#simulate_reversal) describes how responses and events show it.",
     ),
     "Disputes": ("dispute", transitions.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
     "Cards": ("card", transitions.CARD, "The statuses of cards are assumed."),
@@ -72,21 +72,21 @@ NOTES = {
     "Endpoints 4": "Without `newAmount` the entire authorization is reversed. The hold is released or reduced, and nothing is posted.",
     "Endpoints 5": "Without `amount` the full settled amount is refunded.",
     "Endpoints 8": (
-        "A self-managed tenant cannot change a wallet while the user has collateral contracts on that family of chains. A "
+        "A self-managed tenant cannot change a wallet while the user has collateral contracts on the wallet's family of chains. A "
         "provider-managed tenant can change `walletAddress` to a wallet that is already an admin of all the team's EVM contracts."
     ),
     "Endpoints 11": (
-        "No other call is required first. A provider-managed tenant sends at least one of the three wallet addresses, and the wallet "
+        "No earlier call is required. A provider-managed tenant sends at least one of the three wallet addresses, and the wallet "
         "becomes an owner of the user's contract."
     ),
     "Endpoints 12": "Redemptions of travel bookings with status `PENDING` or `FAILED` are not listed.",
     "user.updated": (
-        "With `tosNotAccepted`, `applicationCompletionLink` leads the user to the terms. After acceptance, another event reports "
+        "If the status is `tosNotAccepted`, `applicationCompletionLink` leads the user to the terms. After acceptance, another event reports "
         "`approved`. The only known `statusChangeReason` is `provider_initiated`: the service itself made the change."
     ),
     "microDeposit.received": (
         "The event is sent only for routes with a fiat deposit address. The deposit is recorded, but no transaction is created and "
-        "nothing is converted. Most such deposits [verify the ownership of an account](glossary.md#micro-deposit)."
+        "nothing is converted. Most micro deposits [verify the ownership of an account](glossary.md#micro-deposit)."
     ),
 }
 """Statements of the interface document about a section that no declaration contains."""
@@ -244,7 +244,7 @@ def resources() -> Iterator[str]:
 def states() -> Iterator[str]:
     """Yield the states of each record and the transitions between them."""
     yield "## States and transitions\n"
-    yield "These are the transitions of the sandbox. The document states only some of them, and the others are marked **assumed**."
+    yield "The tables list the transitions in the sandbox. Transitions that the document does not state are marked **assumed**."
     for heading, (kind, moves, note) in STATES.items():
         grouped: dict[tuple[str, str, str, str], list[str]] = {}
         for (before, action), row in moves.items():
@@ -296,12 +296,12 @@ def events() -> Iterator[str]:
             yield f"[Its members](events.md#{slug(kind.name)})\n"
             yield from reasons((one.wire, one.about.assumed) for one in walk.members(kind.body))
     yield "### Links from operations to events\n"
-    yield "Status changes of an application cause `user.updated`. The other events below are assumed.\n"
+    yield "A change of an application's status causes `user.updated`. The kinds of events in this table are assumed:\n"
     assumed = [kind for kind in EVENT_KINDS.values() if kind.assumed]
     yield from table(
         ("Event", "Sent when"), ((f"[{kind.name}](events.md#{slug(kind.name)})", kind.doc) for kind in assumed)
     )
-    yield "All their members are assumed:\n"
+    yield "The members of these events are assumed, too:\n"
     records = dict.fromkeys(cls for kind in assumed for cls in walk.records(kind.body))
     members = {
         (one.about.assumed, one.about.assumed.confidence)
@@ -332,7 +332,7 @@ def errors() -> Iterator[str]:
 def limits() -> Iterator[str]:
     """Yield the limits that do not belong to a field."""
     yield "## Limits"
-    yield "\nThe tables of fields above state lengths and ranges.\n"
+    yield "\nThe tables of fields state further lengths and ranges.\n"
     yield f"- `externalId` is unique within the tenant.\n- Deposits below {MINIMUM_DEPOSIT} USD are not processed; they cause `microDeposit.received`."
     for name in ("rate_limits", "lengths_elsewhere", "whole_numbers"):
         yield f"- **assumed**: {BEHAVIORS[name].says} ({BEHAVIORS[name].reason})."
@@ -352,7 +352,7 @@ def lines() -> Iterator[str]:
     for operation in OPERATIONS.values():
         yield from endpoint(operation)
     yield f"## Authentication\n{AUTHENTICATION}"
-    yield f"Roles the document names: {codes(vocabulary.Role)}.\n"
+    yield f"The document names these roles: {codes(vocabulary.Role)}.\n"
     yield from events()
     yield from errors()
     yield from limits()

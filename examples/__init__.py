@@ -1,1 +1,1 @@
-"""Applications that use the workbench; docs/service.md explains them, and a test runs each."""
+"""Applications that use the workbench. docs/service.md explains each, and tests run each."""

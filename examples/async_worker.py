@@ -1,7 +1,7 @@
 """Work through a queue of purchases, several at once: `python examples/async_worker.py < purchases.ndjson`.
 
-Each line is the arguments of `simulate_authorization`. Each purchase is sent at most once; one whose outcome is unknown
-is named at the end and stays in the journal. SIGTERM and Ctrl-C send nothing more and await what is in flight.
+Each line contains the arguments of `simulate_authorization`. Each purchase is sent at most once. Purchases with an
+unknown outcome are listed at the end and stay in the journal. After SIGTERM or Ctrl-C, only calls in flight end.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import workbench as wb
 
 
 async def purchase(api: wb.AsyncSession, arguments: dict[str, Any]) -> str:
-    """Send one purchase, and return how it ended."""
+    """Send one purchase, and return its outcome."""
     try:
         await api.simulate_authorization(**arguments)
     except wb.ApiError as error:
@@ -32,7 +32,7 @@ async def purchase(api: wb.AsyncSession, arguments: dict[str, Any]) -> str:
 
 
 async def work(api: wb.AsyncSession, lines: Iterable[str], workers: int = 4) -> Counter[str]:
-    """Send each purchase with at most `workers` in flight, and return how many ended in which way."""
+    """Send all purchases, at most `workers` at once, and return the number of purchases by outcome."""
     queue: asyncio.Queue[str] = asyncio.Queue()
     for line in lines:
         queue.put_nowait(line)

@@ -2,7 +2,7 @@
 
 Run it again after an interrupt, a crash or a correction of the file: it resumes where it stopped. The exit code is 0 if
 each row is done, 4 if the outcome of a row is unknown, 3 if rows were refused, 2 if the file has problems, 5 if rows
-are left. The columns are the arguments of `create_payment_account`, such as `nickname`.
+were not sent. The columns are the arguments of `create_payment_account`, such as `nickname`.
 """
 
 import os
@@ -13,7 +13,7 @@ import workbench as wb
 
 
 def run(rows: Path, api: wb.Session) -> int:
-    """Send the rows that were not sent yet, print how each ended, and return the exit code."""
+    """Send the rows that were not sent yet, print the number of rows by outcome, and return the exit code."""
     path = rows.with_suffix(".run")
     try:
         if path.exists():

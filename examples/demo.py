@@ -46,7 +46,7 @@ show(api.sandbox.balance(card))
 # The events that webhooks would deliver, each verified and stored once:
 show([event.kind for event in api.inbox.events()])
 
-# A mistake is found before anything is sent:
+# The client finds a mistake before it sends anything:
 try:
     api.simulate_refund(transaction_id=shop.transaction_id, amount=10.99)
 except wb.InvalidRequest as error:
@@ -54,8 +54,7 @@ except wb.InvalidRequest as error:
 
 # Reverse and decline
 #
-# A hotel holds 120.00 and reduces it to 80.50: the hold gets smaller, and nothing is posted. A declined purchase holds
-# nothing.
+# A hotel holds 120.00 and then reduces the hold to 80.50. Nothing is posted. A declined purchase holds nothing.
 
 hotel = {"currency": "USD", "merchant_name": "Example Hotel", "merchant_category_code": "7011"}
 stay = api.simulate_authorization(card_id=card, amount=12000, **hotel)
@@ -65,8 +64,8 @@ show(api.sandbox.balance(card))
 
 # Contracts and withdrawals
 #
-# A tenant's funds are held in smart contracts. A withdrawal signature authorizes a movement of funds, so the unit of
-# the amount must be given, and the call is never repeated automatically.
+# A tenant's funds are held in smart contracts. A withdrawal signature authorizes a movement of funds, so the call must
+# state the unit of its amount, and the client never repeats the call automatically.
 
 contract = api.list_contracts()[0]
 show(contract.tokens)
@@ -77,7 +76,8 @@ show(api.sign_withdrawal(chain_id=contract.chain_id, token=token, **cents, **wal
 
 # Applications
 #
-# An application is checked before it is sent, and reviewed. An event reports each change of its status.
+# The client checks an application before it sends it. The service then reviews the application, and an event reports
+# each change of its status.
 
 home = {"line1": "1 Example St", "city": "Springfield", "region": "IL", "postal_code": "62701", "country_code": "US"}
 person = {"first_name": "Ada", "last_name": "Example", "email": "ada@example.com", "birth_date": "1990-05-17"}
@@ -103,8 +103,8 @@ except wb.NotFound as error:
 
 # Rewards
 #
-# The service returns neither totals nor a cursor. Pages are read with an overlap until an empty one, and the result
-# says whether it is complete. Points are exact decimals.
+# The service returns neither totals nor a cursor. The workbench reads overlapping pages until a page is empty, and the
+# result states whether all rows were read. Points are exact decimals.
 
 rewards = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], progress=False)
 show(rewards)
@@ -114,7 +114,7 @@ show(out / "rewards.png")
 
 # Assumptions
 #
-# The interface document leaves some details open. For these, the workbench makes assumptions, marks them, and lets a
-# profile change them. Next: `workbench --help`, or `make lab` for the notebooks.
+# The interface document leaves some details open. The workbench lists its assumption about each of them, and how to
+# change it if that is possible. Next: `workbench --help`, or `make lab` for the notebooks.
 
 show({str(confidence): count for confidence, count in Counter(row.confidence for row in wb.assumptions()).items()})

@@ -1,6 +1,6 @@
 """Keep a ledger of card spending from webhooks, with FastAPI: `uvicorn examples.fastapi_ledger:app --workers 4`.
 
-All workers use one inbox file. An event is handled by one of them, whichever received it, and counts exactly once.
+All workers use one inbox file. Any of them may handle an event, whichever received it, and each event counts once.
 """
 
 import os
@@ -19,7 +19,7 @@ inbox = wb.Inbox(PATH, keys=[os.environ["WORKBENCH_WEBHOOK_KEY"]])
 
 @inbox.on("transaction.completed", name="ledger", atomic=True)
 def record(event: wb.records.Event[wb.records.TransactionChanged], db: sqlite3.Connection) -> None:
-    """Record what a settlement posted or a refund gave back, in whatever order the events arrive."""
+    """Record the amount of a settlement, or the negative amount of a refund. The order of events does not matter."""
     spend = event.body.spend
     if spend is None:
         return
@@ -46,7 +46,7 @@ async def webhooks(request: Request) -> Response:
 
 @app.get("/books")
 def books() -> dict[str, int]:
-    """Return what each transaction posted, in cents."""
+    """Return the posted cents by transaction id."""
     with closing(sqlite3.connect(PATH)) as db:
         exists = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'ledger'").fetchone()
         return dict(db.execute("SELECT transaction_id, sum(cents) FROM ledger GROUP BY 1")) if exists else {}

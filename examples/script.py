@@ -1,7 +1,7 @@
-"""Print the collateral of each contract, then buy, settle and refund on a card: `python examples/script.py`.
+"""Print the collateral of each contract, and make, settle and refund a purchase: `python examples/script.py`.
 
-Without a profile it uses an embedded sandbox; with `WORKBENCH_PROFILE` it reads the contracts of a real service, and
-simulates nothing there.
+Without a profile, the script uses an embedded sandbox. With `WORKBENCH_PROFILE`, it only reads the contracts of a real
+service.
 """
 
 import os
@@ -18,7 +18,7 @@ def collateral(api: wb.Session) -> None:
 
 
 def refund_half(api: wb.Session, cents: int) -> None:
-    """Buy for an amount, settle it, and refund half of it."""
+    """Make a purchase, settle it, and refund half of the amount."""
     card = api.sandbox.guide()["cards"]["active"][0]
     purchase = api.simulate_authorization(
         card_id=card, amount=cents, currency="USD", merchant_name="Example Books", merchant_category_code="5942"
@@ -29,7 +29,7 @@ def refund_half(api: wb.Session, cents: int) -> None:
 
 
 def main() -> int:
-    """Return 0 if all calls are done, and otherwise the code for how the last one ended."""
+    """Return 0 if all calls are done, and otherwise the exit code for the outcome of the last call."""
     profile = os.environ.get("WORKBENCH_PROFILE")
     with wb.connect(profile, path=None if profile else os.environ.get("SANDBOX")) as api:
         try:

@@ -1,4 +1,7 @@
-"""List known advisories for the pinned packages: `python -m tests.audit`. Exit code 1: some; 2: no audit possible."""
+"""List known advisories for the pinned packages: `python -m tests.audit`.
+
+Exit code 1: advisories were found. Exit code 2: no package could be audited.
+"""
 
 import json
 import subprocess
@@ -9,7 +12,7 @@ PINS = Path(__file__).parents[1] / "requirements/dev.txt"
 
 
 def main() -> int:
-    """Print the advisories, or that no audit was possible."""
+    """Print the advisories, or the reason why no package could be audited, and return the exit code."""
     command = [
         sys.executable,
         "-m",

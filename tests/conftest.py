@@ -23,7 +23,7 @@ from tests.sharing import pytest_addoption, pytest_runtestloop  # noqa: F401 - h
 
 HERE = Path(__file__).parent
 _HELPERS = ("*.py", "[a-z]*/*.py")
-pytest.register_assert_rewrite(  # assertions that fail in helpers show their values
+pytest.register_assert_rewrite(  # so that failed assertions in helpers show their values
     *{
         ".".join(path.relative_to(HERE.parent).with_suffix("").parts)
         for pattern in _HELPERS
@@ -44,13 +44,13 @@ _shared = functools.cache(_context)
 httpx._transports.default.create_ssl_context = (  # type: ignore[attr-defined]
     lambda verify=True, cert=None, trust_env=True: (_shared if verify is True else _context)(verify, cert, trust_env)
 )
-"""Otherwise each `httpx.get` of a test would read the certificates of all authorities, which takes 20 ms."""
+"""Shares the SSL context of all clients. Otherwise each `httpx.get` would read all certificates again, which takes 20 ms."""
 
 hypothesis.core.function_digest = lambda function: (
     f"{function.__module__}.{function.__qualname__}".encode()
     + getattr(function, "_hypothesis_internal_add_digest", b"")
 )
-"""Otherwise Hypothesis would tokenize a test source twice for each parameter, a quarter of the time of these tests."""
+"""Replaces a function that tokenizes a test's source twice for each parameter, a quarter of the time of Hypothesis tests."""
 
 CORES = min(os.cpu_count() or 1, 4)
 
@@ -58,14 +58,14 @@ OTHER_TIERS = re.compile(r"^pytestmark = .*\bmark\.(slow|browser|soak|notebook)\
 
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY = 4 << 30
-"""Free memory that is needed to store test files in memory. On a disk, each of thousands of databases waits for syncs."""
+"""Free bytes required to store test files in memory, because thousands of test databases would wait for syncs of a disk."""
 
 RECURSION = sys.getrecursionlimit()
 
 # Some images disable bytecode, and then each test process would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# tests that start pytest read this variable; see pyproject.toml
+# for pytest processes that tests start without the options of pyproject.toml, which has the reason
 os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
@@ -89,11 +89,11 @@ def _plain(config: pytest.Config) -> bool:
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Distribute the files of the entire plain tier over the cores. `-n 0` and a part of the tier use one process."""
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
-        return  # a worker, or a pytest that a test started, starts no more processes
+        return  # neither a worker nor a pytest that a test started distributes tests further
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
         files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY, ignore_cleanup_errors=True)
-        atexit.register(files.cleanup)  # this runs after multiprocessing has removed its own folder from this folder
-        KEPT.append(files)  # a fork drops the exit handlers, and its garbage collection would remove the folder
+        atexit.register(files.cleanup)  # runs after the exit handler of multiprocessing, which is registered later
+        KEPT.append(files)  # a forked process drops exit handlers; without this reference, it would delete the folder
         os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option
     plain = _plain(config) and not asked.keyword
@@ -118,10 +118,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
     os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
-    # nohup ignores these signals, but tests interrupt themselves and their child processes
+    # `nohup pytest &` in a script ignores SIGINT and SIGHUP, but tests interrupt themselves and their child processes
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # child processes inherit no Python handler, so a hangup ends them
+    # a child process inherits an ignored signal but not a Python handler, so with this handler a hangup ends it
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
 

@@ -33,7 +33,7 @@ _FULL = 13
 
 @attrs.frozen
 class Step:
-    """A recorded file operation, or a note of what the program reported."""
+    """A recorded file operation, or a recorded report of the program (kind "note")."""
 
     kind: str
     path: str = ""
@@ -67,11 +67,11 @@ class Disk:
         self.steps.append(Step("note", value=value))
 
     def healed(self) -> None:
-        """Refuse no further steps."""
+        """Let all further steps succeed."""
         self.refuse = None
 
     def path(self, name: Any) -> str | None:
-        """Return the path of a file in the folder."""
+        """Return the absolute path of a file in the folder; None for a file outside of it."""
         found = os.path.abspath(os.fsdecode(name))  # noqa: PTH100 - a link stays one
         return found if found.startswith(f"{self.folder}{os.sep}") or found == str(self.folder) else None
 
@@ -89,7 +89,7 @@ class Disk:
         self.steps.append(Step(kind, path, value, data))
 
     def notes(self, until: int | None = None) -> list[tuple[Any, ...]]:
-        """Return the notes made within the first steps."""
+        """Return the program's reports among the first `until` steps (default: all)."""
         return [step.value for step in self.steps[:until] if step.kind == "note"]
 
     @contextmanager
@@ -108,7 +108,7 @@ class Disk:
     # power cuts
 
     def cut(self, at: int, chance: random.Random, folder: Path) -> None:
-        """Create the folder as a power cut after the first steps could leave it.
+        """Create a folder as a power cut after the first `at` steps could leave it.
 
         Data that was written but not synced is present, missing or partial, independently for each sector. Renames and
         removals, which file systems log, are applied in order up to a random moment since the folder was synced.
@@ -163,7 +163,7 @@ class _File:
 
 
 class _Image:
-    """The contents that a disk certainly has, and those it may have."""
+    """The contents that a disk certainly has after a power cut, and the contents that it may have."""
 
     def __init__(self, at_first: dict[str, bytes | None]) -> None:
         self.now = {path: None if content is None else _File(content) for path, content in at_first.items()}
@@ -313,7 +313,7 @@ _WRITE = ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER, _INT, _LONG)
 _TRUNCATE = ctypes.CFUNCTYPE(_INT, _POINTER, _LONG)
 _SYNC = ctypes.CFUNCTYPE(_INT, _POINTER, _INT)
 _MAP = ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _INT, _INT, _POINTER)
-_CREATE, _MAIN_JOURNAL, _WAL = 0x4, 0x800, 0x80000  # flags for opening
+_CREATE, _MAIN_JOURNAL, _WAL = 0x4, 0x800, 0x80000  # flags with which SQLite opens a file
 
 
 class _VFS(ctypes.Structure):
@@ -366,7 +366,7 @@ class _Layer:
         library.sqlite3_vfs_register.argtypes = [_POINTER, _INT]
         self.real = library.sqlite3_vfs_find(None).contents
         self._paths: dict[int, str] = {}  # path by address of the open file
-        self._unsynced: set[str] = set()  # files whose folder SQLite also syncs, when it first syncs the file
+        self._unsynced: set[str] = set()  # new journals and WAL files; the first sync also syncs the folder
         self._ours: dict[int, _Methods] = {}  # our methods, by address of the real ones
         self._real: dict[int, _Methods] = {}  # real methods, by address of ours
         self._calls = (_WRITE(self._write), _TRUNCATE(self._truncate), _SYNC(self._sync), _MAP(self._map))
@@ -390,7 +390,7 @@ class _Layer:
 
     def _open(
         self, _: int, name: int | None, file: int, flags: int, out: int
-    ) -> int:  # SQLite retains the address of the file name
+    ) -> int:  # `name` is an address, because the real `open` keeps the pointer
         path = None if name is None or self.disk is None else self.disk.path(ctypes.string_at(name))
         there = path is None or os.path.exists(path)  # noqa: PTH110
         if path is not None and flags & _CREATE:
@@ -446,7 +446,7 @@ class _Layer:
         if path in self._unsynced:
             self._unsynced.remove(path)
             self._record("sync", str(Path(path).parent))
-        return _OK  # no real sync is needed, since tests never cut the power of the real disk
+        return _OK  # no real sync, because the power of the real disk is not cut
 
     def _map(self, file: int, region: int, size: int, extend: int, out: int) -> int:
         if extend and self._refuses():

@@ -1,4 +1,4 @@
-"""Components that write files: the operations of each, and the check of what a disk contains afterwards.
+"""Components that write files: the operations of each, and the check of its files afterwards.
 
 `work` performs several operations in order, each through `tried`. `check` opens the existing files, compares them with the
 notes, and uses them.
@@ -43,7 +43,11 @@ MISSING = (FileNotFoundError, WorkbenchError)
 
 
 def tried(disk: Disk, what: str, call: Callable[[], Any]) -> bool:
-    """Run an operation, and note that it was done, done with a warning, or refused with a workbench error."""
+    """Run an operation, and note whether it was done, done with a warning, or refused with a workbench error.
+
+    Returns:
+        Whether it was done without a warning.
+    """
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", AdviceWarning)
         try:
@@ -56,12 +60,12 @@ def tried(disk: Disk, what: str, call: Callable[[], Any]) -> bool:
 
 
 def names(notes: Notes, kind: str) -> list[str]:
-    """Return the notes of a kind."""
+    """Return the names in the notes of a kind, such as "done"."""
     return [note[1] for note in notes if note[0] == kind]
 
 
 def client_of(folder: Path, note: Callable[..., None], environment: str = "sandbox") -> Client:
-    """Return a client whose requests all have an effect. A name that contains "lost" gets no answer."""
+    """Return a client of a service that notes each update as an effect. An update with "lost" in its name gets no answer."""
 
     def carry_out(request: httpx.Request) -> httpx.Response:
         name = request.content.decode().split('"')[3]
@@ -84,7 +88,7 @@ def state_in(folder: Path) -> None:
 
 
 class JournalOf:
-    """Calls with a journal."""
+    """A client that makes calls with a journal."""
 
     @staticmethod
     def work(folder: Path, disk: Disk) -> None:
@@ -107,7 +111,7 @@ class JournalOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """Each effect has an entry, completed calls are recorded as done, and unknown calls can be resolved."""
+        """Check that each effect has an entry, completed calls are recorded as done, and unknown calls can be resolved."""
         state_in(folder)
         effects, done = names(notes, "effect"), names(notes, "done")
         seen: list[str] = []
@@ -126,7 +130,7 @@ class JournalOf:
         for entry in api.journal.unknown():
             api.journal.resolve(entry.id, "done")
         assert api.journal.unknown() == []
-        for name in effects[-1:]:  # after a restart, the hashes still use the same key
+        for name in effects[-1:]:  # a restarted client uses the same key for hashes, so it finds the duplicate
             with pytest.raises(DuplicateSuspected):
                 api.update_user(user_id=CARD, external_id=name)
         api.update_user(user_id=CARD, external_id="next")
@@ -146,7 +150,7 @@ EVENTS = [wb.events.sample("user.updated", KEY) for _ in range(6)]
 
 
 class InboxOf:
-    """Received events, with a handler in the inbox's file, a second handler, and deleted events."""
+    """An inbox that receives and deletes events, with an atomic handler and a second handler."""
 
     @staticmethod
     def _opened(path: Path, note: Callable[..., None]) -> wb.Inbox:
@@ -180,14 +184,14 @@ class InboxOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """Received events are stored completely, and each is handled, by the atomic handler exactly once."""
+        """Check that received events are stored completely, and that each is handled, by the atomic handler exactly once."""
         received, purged = set(names(notes, "done")), "purge" in names(notes, "done")
         tried_to = purged or "purge" in names(notes, "refused") or len(notes) < 20
         handled = names(notes, "handled")
         inbox = InboxOf._opened(folder / "inbox.db", lambda _, name: handled.append(name))
         for sample in EVENTS[3:]:
             inbox.receive(sample.headers, sample.body)
-        inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # a failed delivery is retried
+        inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # each delivery also runs handlers that are due for a retry
         stored = {one.event.id: one.raw for one in inbox.stored()}
         inbox.close()
         with closing(sqlite3.connect(folder / "inbox.db")) as file:
@@ -206,7 +210,7 @@ class InboxOf:
         if purged:
             assert gone not in stored
             body = EVENTS[1].body
-            at = body.index(gone.encode())  # only the event's id may remain in the file
+            at = body.index(gone.encode())  # the purge keeps the id, but not the text around it
             assert all(body[at - 6 : at + 38] not in one.read_bytes() for one in folder.glob("inbox.db*")), (
                 "still there"
             )
@@ -234,7 +238,7 @@ class RunOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """A sent row is done or unknown. A resume sends the other rows, each once."""
+        """Check that a sent row is done or unknown, and that a resume sends each other row once."""
         state_in(folder)
         effects = names(notes, "effect")
         sent = list(effects)
@@ -248,7 +252,7 @@ class RunOf:
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
         resolved = {row: "done" if name in sent else "not_sent" for row, name in unknown.items()}
         last = wb.bulk.resume(api, path, resolved=resolved, **run) if unknown else first
-        if last.unknown():  # the response to every attempt at this row is lost
+        if last.unknown():  # a row whose response is always lost is still unknown
             last = wb.bulk.resume(api, path, resolved={row.row: "done" for row in last.unknown()}, **run)
 
         assert last.ok, last.verdict
@@ -290,7 +294,7 @@ class SequenceOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """A sent step is done or unknown, and is not sent again."""
+        """Check that a sent step is done or unknown, and is not sent again."""
         state_in(folder)
         sent = names(notes, "effect")
         again: list[str] = []
@@ -330,7 +334,7 @@ class ResultsOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """Recorded learners and tries exist, and the trainer key is unchanged."""
+        """Check that recorded learners and tries exist, and that the trainer key is unchanged."""
         done = names(notes, "done")
         with closing(Results(folder / "class.db")) as results:
             for note in notes:
@@ -382,9 +386,9 @@ class SandboxOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes, *, power: bool = False) -> None:
-        """Answered purchases exist with their money and events.
+        """Check that answered purchases exist with their amounts and events.
 
-        After a power cut, a consistent first part of them exists.
+        After a power cut, the most recent purchases may be missing, and all earlier ones exist.
         """
         sequence = [f"{part}{number}" for part in "ab" for number in range(3)]
         done = [name for name in names(notes, "done") if name in sequence]

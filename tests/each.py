@@ -1,4 +1,4 @@
-"""Tests of tables: one test runs all cases of a table, and names the cases that fail."""
+"""Run all cases of a table in one test, which names the cases that fail."""
 
 import functools
 import inspect

@@ -1,4 +1,4 @@
-"""Environments with only some of the installed distributions, as users have them, created without a network.
+"""Create environments with only some of the installed distributions, as users have them, without a network.
 
 The files of distributions are linked from the test environment, and the workbench is installed from a wheel.
 """
@@ -105,7 +105,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _link_compiled(source: Path, target: Path) -> None:
-    """Link the bytecode of a module, too, so that each environment does not compile what it imports."""
+    """Link the bytecode of a module too, so that an environment does not compile the module again."""
     if source.suffix == ".py" and (compiled := Path(cache_from_source(source))).exists():
         linked = Path(cache_from_source(target))
         linked.parent.mkdir(exist_ok=True)

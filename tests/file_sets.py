@@ -45,7 +45,7 @@ class Set:
 
 
 def files_in(folder: Path) -> Content:
-    """Return the contents of all complete files, by path."""
+    """Return the contents of all files that are not temporary, by path."""
     found = [path for path in folder.rglob("*") if path.is_file()]
     visible = [path for path in found if not is_temporary(path.relative_to(folder))]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in visible}
@@ -57,12 +57,12 @@ def is_temporary(path: Path) -> bool:
 
 
 def at_once(now: Content, former: Content, new: Content) -> bool:
-    """Require all files of one version."""
+    """Return whether all files are of one version."""
     return now in (former, new)
 
 
 def with_notes(now: Content, former: Content, new: Content) -> bool:
-    """Require a CSV with its own notes or without notes. A CSV that replaces no file always has its notes."""
+    """Return whether the CSV has notes of its version, or no notes if it replaces a file."""
     for version in (former, new):
         if now.get("table.csv") == version.get("table.csv"):
             notes = now.get("table.csv.notes.txt")
@@ -71,7 +71,7 @@ def with_notes(now: Content, former: Content, new: Content) -> bool:
 
 
 def as_described(now: Content, former: Content, new: Content) -> bool:
-    """Require all files of one version, each with the checksum in the description."""
+    """Return whether all files are of one version, and have the checksums in the description."""
     if not now:
         return not former
     files = json.loads(now["class/setup/setup.json"])["files"]
@@ -84,7 +84,7 @@ def as_described(now: Content, former: Content, new: Content) -> bool:
 
 
 def resolvable(now: Content, former: Content, _: Content) -> bool:
-    """Require that each replaced id in the traffic is in the private file, which git ignores."""
+    """Return whether the private file, which git ignores, contains each replaced id of the traffic."""
     lines = [line for name, text in now.items() if name.endswith(".ndjson") for line in text.splitlines()]
     if "acme/.key" not in now:
         return not lines and not former

@@ -79,7 +79,7 @@ _TOKEN = re.compile(rb'"[^"\n]*"|[\w.+-]+')
 
 def changed(chance: random.Random, data: bytes, words: Sequence[bytes] = (), others: Sequence[bytes] = ()) -> bytes:
     """Return bytes with one to six random changes of bits, slices, lines, words, or parts of other texts."""
-    words = (*WORDS, *words * 3)  # words of the format are used more often than others
+    words = (*WORDS, *words * 3)  # words of the format are drawn three times as often
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 6))):
         size = len(data)
         at = chance.randrange(size + 1)
@@ -383,7 +383,7 @@ def event_logs(folder: Path) -> Iterator[Target]:
         try:
             if way < 60:
                 assert repr(list(logs))
-            elif way < 62:  # this target is rare, since each case creates a database
+            elif way < 62:  # rare, because each frame and summary creates a database
                 logs.frame(chance.choice((None, "user.updated", "transaction.*")), progress=False)
             elif way == 62:
                 logs.summary(progress=False)
@@ -448,7 +448,7 @@ def answers(_: Path) -> Iterator[Target]:
         return httpx.Response(first.status_code, headers=first.headers, content=first.content)
 
     def case(chance: random.Random) -> bool:
-        # the client is replaced occasionally, since its journal holds all calls
+        # replace the client now and then, because its journal grows with each call
         if chance.random() < 0.005 or not client:
             client[:] = [client_on(respond)]
         name, request = chance.choice(requests)
@@ -591,7 +591,7 @@ TARGETS: dict[str, Callable[[Path], AbstractContextManager[Target]]] = {
 }  # fmt: skip
 
 
-# the campaign
+# campaigns
 
 
 @attrs.define

@@ -38,7 +38,7 @@ PERSON = json.loads((Path(__file__).parent / "samples/create_user_application.re
 PURCHASE = {"currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
 
 Scenario = tuple[Callable[[], object], Callable[[], object], Callable[[], object], float]
-"""Function to interrupt, check after each interrupt, check at the end, and latest moment of an interrupt in seconds."""
+"""Function to interrupt, check after each interrupt, check at the end, and maximum seconds before an interrupt."""
 
 
 def example_card(api: Any) -> str:
@@ -166,7 +166,7 @@ def sequences(folder: Path) -> Scenario:
     script = wb.sequences.catalogue["authorize"]
 
     def check() -> None:
-        api.sandbox.restore("start")  # without a reset, the credit of the card would run out
+        api.sandbox.restore("start")  # otherwise the purchases would reach the card's limit
         run = wb.sequences.run(api, script)
         assert run.ok, run.verdict
 
@@ -269,7 +269,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 swallowed += 1
             except KeyboardInterrupt:
                 caught += 1
-            # the interrupt occurred in the cleanup of asyncio.run
+            # raised if the interrupt arrives while asyncio.run cleans up
             except (asyncio.CancelledError, RuntimeError) as error:
                 if name != "async_client" or not isinstance(error.__context__, KeyboardInterrupt | None):
                     raise
@@ -281,10 +281,11 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 raise
     finish()
     deadline = time.monotonic() + 5
+    # `is_alive`, because CPython lists a thread forever if an interrupt prevents its start
     while (
         len(left := [one for one in threading.enumerate() if one.is_alive()]) > threads and time.monotonic() < deadline
     ):
-        time.sleep(0.01)  # CPython lists a thread forever if an interrupt prevents its start
+        time.sleep(0.01)
     with tempfile.TemporaryFile("w+") as stacks:
         faulthandler.dump_traceback(stacks)
         stacks.seek(0)
@@ -292,11 +293,12 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     return {"caught": caught, "swallowed": swallowed}
 
 
-# -- commands that run until a signal
+# commands that run until a signal
 
 KEY = "a-signing-key"
 Served = tuple[list[str], str, Callable[[str], Callable[[], str]], Callable[[], set[str]]]
-"""Arguments, pattern of the output that shows readiness, function from this output to a sender, reader of stored ids."""
+"""The command's arguments; the pattern of its output when it is ready; a function that takes the matches and returns a
+function that sends data and returns its id; and a function that reads the stored ids."""
 
 
 def serve(folder: Path) -> Served:
@@ -349,7 +351,7 @@ def buyer(url: str, code: str | None = None) -> Callable[[], str]:
 
 
 def purchases(api: Any) -> set[str]:
-    """Return the ids of all transactions."""
+    """Return the ids of all created transactions."""
     return {event.body.id for event in api.inbox.events("transaction.created")}
 
 
@@ -421,7 +423,7 @@ def stopped(
 
 
 def start_of_python() -> float:
-    """Return how long a process takes now that only imports httpx: 0.15 s on an idle machine."""
+    """Return the seconds that a process with only `import httpx` takes now: 0.15 s on an idle machine."""
     begun = time.monotonic()
     subprocess.run([sys.executable, "-c", "import httpx"], check=True)
     return time.monotonic() - begun
@@ -429,4 +431,4 @@ def start_of_python() -> float:
 
 if __name__ == "__main__":
     print(json.dumps(campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))), flush=True)
-    os._exit(0)  # the check above covered the remaining threads
+    os._exit(0)  # do not wait for threads at exit: `campaign` has already checked them

@@ -30,12 +30,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("base/schema", "client", "sandbox", "analysis", "runs")
-FIRST_TESTS, MAX_TESTS = 40, 300  # tests to run first for a mutant, and maximum number if the mutant survives them
+FIRST_TESTS, MAX_TESTS = 40, 300  # number of tests to run first for a mutant, and maximum number if these pass
 MAX_FILES = 10  # maximum number of test files for a mutant; files of the mutated package are chosen first
-# processor time per mutant, four times as much in the slow tier; a mutant that exceeds it counts as killed
+# seconds of processor time per mutant, four times as many in the slow tier; a mutant that exceeds them counts as killed
 SECONDS = 150
 _QUICK = "not slow and not browser and not soak and not notebook"
-IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the libraries are imported before pytest starts
+IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # workers import libraries before pytest, which warns
 _SLOW = "not browser and not soak and not notebook"
 _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -45,7 +45,7 @@ _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
 
 
 class Mutant(NamedTuple):
-    """A change at one place: `text` replaces the source from `start` to `end`."""
+    """A change of one file: `text` replaces the source from `start` to `end`."""
 
     file: str
     line: int
@@ -139,7 +139,7 @@ FOLDERS = [
     *(f"tests/{name}" for name in ("bulk", "sequences", "reports", "testing", "rendering", "chains")),
     *(f"tests/test_{name}.py" for name in ("session", "async_session", "mcp_server", "damage", "storage")),
 ]
-"""Tests run to record which test runs which line: those of the changed packages, and of packages that use them most."""
+"""Folders whose tests are recorded by line: tests of the mutated packages, and of packages that use them most."""
 
 # tests by line
 
@@ -187,7 +187,7 @@ def tests_of(mutant: Mutant, lines: Mapping[str, Mapping[str, list[str]]], chanc
     return chance.sample(near, min(MAX_TESTS, len(near)))
 
 
-# running
+# running the tests
 
 
 def failure(tree: Path, tests: list[str], marks: str) -> str | None:
@@ -220,7 +220,7 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
             status = pytest.main(options, plugins=[Noted()])
         finally:
             os._exit(int(status))
-    until = time.monotonic() + 8 * seconds  # time limit, since a mutant may wait without using processor time
+    until = time.monotonic() + 8 * seconds  # wall-clock limit, because a mutant may wait without using processor time
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -275,7 +275,7 @@ def work(
         "pandas",
         "pyarrow.parquet",
     ):
-        import_module(library)  # imported once, before the processes fork
+        import_module(library)  # import once, before the processes fork
 
     while (job := jobs.get()) is not None:
         mutant, tests = job  # type: ignore[misc]
@@ -283,7 +283,7 @@ def work(
 
 
 def copy_tree(to: Path) -> Path:
-    """Return a copy of the tracked files, with the installed tools of OpenAPI."""
+    """Copy the tracked files and the installed tools of OpenAPI into a folder, and return the folder."""
     for name in subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split():
@@ -291,7 +291,7 @@ def copy_tree(to: Path) -> Path:
         shutil.copy2(ROOT / name, to / name)
     subprocess.run(["git", "init", "-q"], cwd=to, check=True)
     tools = Path("tests/openapi/node_modules")
-    if (ROOT / tools).is_dir():  # without them, tests would be skipped, and would find nothing
+    if (ROOT / tools).is_dir():  # without these tools, tests would be skipped and kill no mutant
         (to / tools).symlink_to(ROOT / tools)
     return to
 

@@ -1,4 +1,4 @@
-"""Start processes that are ready immediately, with all imports, so that tests can kill them."""
+"""A context for processes that start with all modules imported, so that tests can kill and restart them quickly."""
 
 import multiprocessing
 

@@ -1,8 +1,8 @@
-"""Quick tests and the demo on each installed Python. Run: python -m tests.pythons [3.14 …] [--debian trixie|sid]
+"""Run the quick tests and the demo with each installed Python: `python -m tests.pythons [3.14 …] [--debian trixie|sid]`.
 
-Pythons are found on PATH and in pyenv. As root, `--debian` unpacks a release with debootstrap into build/ and runs its
-Python there. A further row runs the client's tests with httpx2 instead of httpx. The rows replace earlier rows of the same
-Python in tests/install/pythons.md, and the output of pytest is in build/pythons.
+The script searches for Pythons on PATH and in pyenv. As root, `--debian` unpacks a release with debootstrap into build/ and
+runs its Python. Another row runs the client's tests with httpx2 instead of httpx. The rows replace earlier rows of the same
+Python in tests/install/pythons.md, and build/pythons has the output of pytest.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _VERSION = "import platform; print(platform.python_version())"
 
 
 def found(version: str) -> Path | None:
-    """Return the interpreter of a version."""
+    """Return the interpreter of a version, or None if it is not installed."""
     candidates = [shutil.which(f"python{version}")]
     candidates += map(str, sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))
     for candidate in filter(None, candidates):

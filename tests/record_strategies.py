@@ -43,7 +43,7 @@ PLAIN = st.text(st.sampled_from(string.ascii_letters + string.digits + " .,-'Ã©Ã
 
 _CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 ANY_TEXT = st.text(_CHARACTERS, max_size=20)
-"""Any text that can be encoded."""
+"""Any text without NUL that UTF-8 can encode."""
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**80), 2**80) | ANY_TEXT,
@@ -55,7 +55,7 @@ _FORMATS: Mapping[str, st.SearchStrategy[str]] = {
     "uuid": st.uuids().map(str),
     "email": st.from_regex(r"[a-z]{1,10}@example\.(com|org|net)", fullmatch=True),
     "ip": st.integers(1, 254).map("203.0.113.{}".format) | st.integers(1, 0xFFFF).map("2001:db8::{:x}".format),
-    "password": st.from_regex(r"9[0-9]{8}", fullmatch=True),  # no number from this range is ever issued
+    "password": st.from_regex(r"9[0-9]{8}", fullmatch=True),  # no US social security number begins with 9
     "account-number": st.from_regex(r"[0-9]{6,17}", fullmatch=True),
     "phone": st.from_regex(r"55501[0-9]{2}", fullmatch=True),
 }

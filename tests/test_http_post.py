@@ -232,7 +232,7 @@ def test_resolving_a_name_counts(seconds: float, error: str, monkeypatch: pytest
 
     assert result.status is None
     assert str(result.error).startswith(error)
-    assert 1 <= took < 1.8  # with a new deadline, the exchange would end after 1.9 seconds
+    assert 1 <= took < 1.8  # a deadline that starts after the resolution would end at 1.9 seconds
 
 
 def test_an_error_of_the_resolver_is_an_unknown_host() -> None:

@@ -165,7 +165,7 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
 
     journal = Journal(tmp_path / "journal.db" if in_file else None)
     client: Any = kind(base_url=URL, api_key="a-key-1234", transport=httpx.MockTransport(answer), journal=journal)
-    kept: list[BaseException] = []  # a notebook also keeps the last exception with its frames
+    kept: list[BaseException] = []  # keeps exceptions with their frames, as a notebook keeps the last one
 
     def call() -> None:
         made = client.simulate_authorization(**PURCHASE)
@@ -316,7 +316,7 @@ def test_interrupts_at_random_moments(scenario: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("scenario", interrupts.SCENARIOS)
 def test_twenty_thousand_interrupts(scenario: str, tmp_path: Path) -> None:
-    """The same holds for sixty times as many interrupts."""
+    """After twenty campaigns of more SIGINTs the next call works, and the records agree with the service."""
     counts: dict[str, int] = {"caught": 0, "swallowed": 0}
     for seed in range(20):
         folder = tmp_path / str(seed)

@@ -15,7 +15,7 @@ from workbench.sandbox.remote import RemoteSandbox
 ROOT = Path(__file__).parent.parent
 PROTOCOLS = {
     "_asdict", "_fields", "_replace",  # documented parts of named tuples
-    "_exit", "_getframe",  # these names are documented in the standard library
+    "_exit", "_getframe",  # documented functions of the standard library
     "_ipython_display_", "_repr_html_", "_repr_mimebundle_",  # hooks of IPython
 }  # fmt: skip
 OF_ANOTHER = re.compile(r"(?<!\bself)(?<!\bcls)(?<!\bsuper\(\))\._(?!_)")

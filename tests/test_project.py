@@ -57,7 +57,7 @@ def run(*command: str | Path, cwd: Path = ROOT, **environ: str) -> str:
     return done.stdout
 
 
-# -- installation ------------------------------------------------------------------------------------------------
+# installation
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])
@@ -115,7 +115,7 @@ for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=la
     run(sys.executable, "-c", script)
 
 
-# -- pinned versions ---------------------------------------------------------------------------------------------
+# pinned versions
 
 
 def pins(extra: str) -> dict[str, str]:
@@ -140,7 +140,7 @@ def test_requirements_fit_the_bounds() -> None:
     assert pins("server").items() < pins("all").items() < everything.items()
 
 
-# -- who may import what ------------------------------------------------------------------------------------------
+# who may import which library
 
 # For each library, the packages that may import it, as prefixes of paths inside workbench/.
 FROM_TABLES = (
@@ -206,7 +206,7 @@ def test_reach(library: str) -> None:
     assert [user for user in users if not user.startswith(REACH[library])] == []
 
 
-# -- how things are called ----------------------------------------------------------------------------------------
+# names
 
 
 @pytest.mark.slow
@@ -221,7 +221,7 @@ def test_few_names_occur_twice() -> None:
     assert (len(twice[0]) <= 35, len(twice[1]) <= 29) == (True, True), twice
 
 
-# -- what the files may hold --------------------------------------------------------------------------------------
+# content of files
 
 
 @pytest.mark.slow
@@ -267,7 +267,7 @@ def test_notebooks_are_stored_bare() -> None:
     assert dressed == []
 
 
-# -- the commands -------------------------------------------------------------------------------------------------
+# make targets and hooks
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +297,7 @@ def test_hooks_are_local() -> None:
     assert set(repos) == {"local"}
 
 
-# -- content of the wheel --------------------------------------------------------------------------------------------
+# content of the wheel
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ INTERFACES = get_args(Interface)
 PYTHON = re.compile(r"(?<![\w-])[A-Za-z_][\w.]*\((?=[^)]*[=\"'…]|\))|\b(?:api|wb|sandbox)\.[a-z]")
 """A call in Python syntax: a name and parentheses, with or without arguments."""
 WORKBENCH = Path(workbench.__file__).parent
-for _file in WORKBENCH.rglob("*.py"):  # collects the declarations and texts of remedies
+for _file in WORKBENCH.rglob("*.py"):  # import all modules that declare remedies
     if "declare(" in (_text := _file.read_text(encoding="utf-8")) or "word(" in _text:
         importlib.import_module(".".join(["workbench", *_file.relative_to(WORKBENCH).with_suffix("").parts]))
 word("terminal", TERMINAL)

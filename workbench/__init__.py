@@ -5,7 +5,7 @@
     api = wb.connect()  # a session on an embedded sandbox: no key, no network
     api.list_contracts()
 
-`docs/reference.md` lists all public names. Each is imported on first use.
+`docs/reference.md` lists all public names. Each name is imported on first use.
 """
 
 from workbench.base.extras import install_finder as _install_finder

@@ -19,7 +19,7 @@ def run() -> NoReturn:
         os._exit(code)
     except (OSError, ValueError, AttributeError):  # the stream is closed, or the disk is full: exit as Python does
         sys.exit(code)
-    gc.freeze()  # without this, the exit spends a fifth of the time on destroying thousands of classes
+    gc.freeze()  # otherwise Python spends a fifth of the run time on destroying thousands of classes
     sys.exit(code)
 
 

@@ -3,7 +3,7 @@
 def declined(answer: wb.records.SimulatedTransaction) -> bool:
     return answer.status is wb.records.TransactionStatus.DECLINED
 
-The names are those in `__all__` of the interface modules.
+`__all__` of each interface module lists the names.
 """
 
 from typing import TYPE_CHECKING

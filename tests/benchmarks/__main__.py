@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other, each in a process of its own: python -m tests.benchmarks [NAME …]."""
+"""Run all benchmarks in sequence, each in a separate process: `python -m tests.benchmarks [NAME …]`."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ NAMES = tuple(sorted(path.stem.removeprefix("bench_") for path in Path(__file__)
 
 
 def main() -> int:
-    """Run those named, or all; give 1 where one failed."""
+    """Run the named benchmarks (default: all), and return 1 if one failed."""
     asked = sys.argv[1:] or NAMES
     unknown = [name for name in asked if name not in NAMES]
     if unknown:

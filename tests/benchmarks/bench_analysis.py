@@ -1,4 +1,4 @@
-"""How fast the reports are: a million transactions and a million rows of rewards, beside plain pandas.
+"""Measure the reports on a million transactions and a million rows of rewards, compared with plain pandas.
 
 python -m tests.benchmarks.bench_analysis            the figures of figures.md
 python -m tests.benchmarks.bench_analysis --quick    a tenth of the size
@@ -26,16 +26,16 @@ from workbench.analysis.tables.to_file import to_file
 
 SIZE = 1_000_000
 TARGET = 3.0
-"""Seconds of each report at most."""
+"""Maximum CPU seconds of each report."""
 
 
 def texts(words: list[str], codes: Any) -> Any:
-    """Return a column of repeated words."""
+    """Return a text column with the words that the codes select."""
     return to_pandas(pa.array(words, pa.large_string()).take(pa.array(codes)))
 
 
 def times(seconds: Any) -> Any:
-    """Return a column of times, seconds after the beginning of 2025."""
+    """Return a column of times, given in seconds after the beginning of 2025."""
     start = np.datetime64("2025-01-01", "us")
     return pd.Series(start + seconds.astype("timedelta64[s]")).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
 
@@ -95,7 +95,7 @@ def rewards(count: int) -> pd.DataFrame:
 
 
 def plain_transactions(frame: pd.DataFrame) -> Any:
-    """Group events by transaction as one would by hand: the sums and the last of each column."""
+    """Group events by transaction with plain pandas: the sum of the amounts, and the last value of each column."""
     groups = frame.groupby("body.id", sort=False)
     return groups["body.spend.amount"].sum(), groups.last()
 
@@ -114,7 +114,7 @@ def plain_funnel(table: pd.DataFrame) -> Any:
 
 
 def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
-    """Measure the table of transactions; the events are gone when this returns."""
+    """Measure and return the table of transactions. Release the events, so that they do not count as memory of the reports."""
     table = clocked("transactions", lambda: wb.history(given).transactions())
     merchants = wb.history(table).spend("merchant_name")
     clocked("explain, of one of 500 merchants, with events", lambda: wb.history([]).explain(merchants, "net_cents", 0))
@@ -122,7 +122,7 @@ def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
 
 
 def reports_of(made: pd.DataFrame, clocked: Callable[..., Any]) -> None:
-    """Measure the reports of one history; the history is gone when this returns."""
+    """Measure the reports of a history of transactions, and release the history."""
     history = clocked("history of a frame of transactions, with its first report", lambda: first_report(made))
     clocked("approvals by day", lambda: history.filter(tz="America/New_York").approvals())
     clocked("declines", history.declines)
@@ -142,7 +142,7 @@ def reports_of(made: pd.DataFrame, clocked: Callable[..., Any]) -> None:
 
 
 def first_report(transactions: pd.DataFrame) -> Any:
-    """Return a history of a frame of transactions after its first report, which computes what all reports read."""
+    """Return a history of a frame of transactions after its first report, which computes the columns that all reports use."""
     history = wb.history(transactions)
     history.transactions()
     return history
@@ -152,7 +152,7 @@ _MAKE = "from tests.benchmarks.bench_analysis import *; to_file({0}({1}), {2!r})
 
 
 def measured(size: int, folder: str) -> dict[str, Any]:
-    """Return the seconds of each report, by the clock and of the processors, and the most memory with all data."""
+    """Return the wall and CPU seconds of each report by name, and the peak memory in MB under "memory"."""
     found: dict[str, Any] = {}
 
     def clocked(name: str, run: Callable[[], Any]) -> Any:
@@ -162,7 +162,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
         return made
 
     def stored(name: str) -> str:
-        """Return a file of events or rewards, made by a process whose memory is not counted."""
+        """Return a file of events or rewards. A separate process writes it, so that its memory does not count."""
         path = f"{folder}/{name}.parquet"
         subprocess.run([sys.executable, "-c", _MAKE.format(name, size, path)], check=True, stdout=subprocess.DEVNULL)
         return path
@@ -177,7 +177,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("outstanding by user", lambda: wb.history(points).points("user_id"))
     clocked("outstanding by cohort", lambda: wb.history(points).points("cohort"))
     clocked("liability", lambda: wb.history(points).filter(tz="America/New_York").liability())
-    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # memory is measured before pandas runs
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # MB, before the exports
     clocked("plain pandas: the funnel's sums", lambda: plain_funnel(made))
     for name, frame in (("transactions", made.iloc[: size // 5]), ("rewards", points.iloc[: size // 5])):
         clocked(
@@ -190,7 +190,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure in a process of its own, print the table, and return 1 if a target is missed."""
+    """Measure in a separate process, print the table, and return 1 if a report takes more than `TARGET`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--child", type=int)

@@ -1,4 +1,4 @@
-"""What signing and verifying a withdrawal, importing and installing cost, beside `eth-account` in the same run.
+"""Measure signing and verifying a withdrawal, importing and installing, and compare with `eth-account` in the same run.
 
 Run: python -m tests.benchmarks.bench_chains (`--install` needs a package index and some minutes)
 """
@@ -22,13 +22,13 @@ _PER_ROUND = 25
 
 
 Figures = tuple[float, float]
-"""Ours and eth-account's."""
+"""The workbench's figure, and the figure of eth-account."""
 
 
 def signatures() -> tuple[Figures, Figures]:
-    """Return microseconds of a processor to sign typed data, and to verify it: digest, address, comparison.
+    """Return the CPU microseconds to sign typed data, and to verify it (digest, recovered address, comparison).
 
-    Both take turns over the same cases, and the median of the rounds counts, so a busy machine slows both alike.
+    The two libraries take turns with the same cases, and the median of the rounds counts, so a busy machine slows both alike.
     """
     from eth_account import Account
     from eth_account.messages import encode_typed_data
@@ -73,7 +73,7 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 def import_cost(statement: str) -> float:
-    """Return the milliseconds of a processor that a statement takes in a fresh interpreter, the best of seven."""
+    """Return the CPU milliseconds of a statement in a fresh interpreter: the best of seven runs."""
     code = f"import time; start = time.process_time(); {statement}; print(time.process_time() - start)"
     return min(
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) * 1e3

@@ -1,10 +1,10 @@
-"""A class of learners at once on one server: `python -m tests.benchmarks.bench_class`, about 25 minutes.
+"""Run a class of concurrent learners on one server, which takes about 25 minutes: `python -m tests.benchmarks.bench_class`.
 
-Each learner is a process with a state of its own that runs the notebooks of the course, cell by cell with pauses, in IPython: at
-each exercise a check before anything is done, then a wrong purchase and a check, then the solution. The trainer injects faults for
-every third learner, and the server is killed twice and started again; a cell that fails then has its notebook run again from its
-first cell. One learner in five solves a drill. At the end the board is compared with what the learners' own states say, and each
-learner looks for purchases of others, by every way there is to look.
+Each learner is a process with a separate state folder that runs the notebooks of the course in IPython, cell by cell with pauses.
+At each exercise the learner checks the unsolved exercise, makes a wrong purchase and checks again, and then runs the solution. The
+trainer injects faults for every third learner, and the server is killed and restarted twice. If a cell fails, the learner runs the
+notebook again from the first cell. One learner in five solves a drill. At the end the board is compared with the learners' state
+folders, and each learner searches all reads of the sandbox for purchases of other learners.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from tests.notebooks.reading import COURSE
 from workbench.course import stored
 from workbench.course.task_files import DRILLS, EXERCISES
 
-TRIES = 8  # tries per notebook
+TRIES = 8  # maximum runs of a notebook until all its cells succeed
 SLOW = 1.0  # maximum seconds until the board shows a report
 WRONG = """
 api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][2], amount=421, currency="USD",
@@ -44,7 +44,7 @@ _CHECK = re.compile(r'wb\.course\.check\("([\w-]+)"')
 
 
 class Learner:
-    """A learner in a process: runs notebooks in IPython, and notes how long each call took and when each report was made."""
+    """A learner in this process, who runs notebooks in IPython. It records the duration of each call and the time of each report."""
 
     def __init__(self, number: int, seconds: float) -> None:
         from IPython.core.interactiveshell import InteractiveShell
@@ -60,7 +60,7 @@ class Learner:
         self._listen()
 
     def _listen(self) -> None:
-        """Note the time of every request, and of every check of a solved exercise."""
+        """Record the duration of every request, and the time at which each exercise was first reported as solved."""
         send, check, took, reports = httpx.HTTPTransport.handle_request, wb.course.check, self.took, self.reports
 
         def handle(transport: Any, request: httpx.Request) -> httpx.Response:
@@ -79,7 +79,7 @@ class Learner:
         wb.course.check = note
 
     def run(self, source: str) -> bool:
-        """Run a cell; return whether it ended without an error."""
+        """Run a cell after a random pause, and return whether it raised no error."""
         time.sleep(self.chance.expovariate(1 / self.pause))
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             result = self.shell.run_cell(source, store_history=False)
@@ -89,14 +89,14 @@ class Learner:
         return error is None
 
     def learn(self, path: Path) -> None:
-        """Run a notebook; again from its first cell when a cell fails, as after a fault or a kill."""
+        """Run a notebook. If a cell fails, as after a fault or a kill, run the notebook again from its first cell."""
         for attempt in range(TRIES):
             self.shell.reset(new_session=False)
             if all(self.cell(source, mistake=not attempt) for source in _code(path)):
                 return
 
     def cell(self, source: str, *, mistake: bool) -> bool:
-        """Run a cell as it stands, an exercise's check after a mistake and the solution."""
+        """Run a cell. In a cell that checks an exercise, run the solution first, and with `mistake` also a wrong purchase."""
         found = _CHECK.search(source)
         if found is None:
             return self.run(source)
@@ -118,7 +118,7 @@ class Learner:
             wb.course.check(name, api)
 
     def look(self) -> list[int]:
-        """Make a purchase of an amount that no other makes, and return the amounts of such purchases that can be seen, by any way."""
+        """Make a purchase of a unique amount, and return the amounts of all learners' such purchases that any read shows."""
         with wb.connect() as api:
             card = api.sandbox.guide()["cards"]["active"][9]
             purchase = {"currency": "USD", "merchant_name": "Mine", "merchant_category_code": "5411"}
@@ -148,7 +148,7 @@ def _code(path: Path) -> Iterator[str]:
 
 
 def learn(number: int, seconds: float) -> dict[str, Any]:
-    """Do the course as one learner."""
+    """Do the course as one learner, and return the results and figures."""
     warnings.simplefilter("ignore")  # the client warns about injected faults
     one = Learner(number, seconds)
     for path in COURSE:
@@ -196,7 +196,7 @@ class Server:
         self.codes = [next(found_codes) for _ in range(self._learners)]
 
     def kill(self) -> None:
-        """End the process without a warning, and start it again."""
+        """Kill the process with SIGKILL, and start it again."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         kept = self.codes
@@ -204,7 +204,7 @@ class Server:
         assert self.codes == kept
 
     def exchange(self, path: str, content: Any = None) -> Any:
-        """Ask the board, or act by it."""
+        """Read the board's data, or send an action of the trainer if `content` is not None."""
         with httpx.Client(headers={"trainer-key": self.key}, timeout=20) as http:
             answer = http.request("GET" if content is None else "POST", f"{self.url}/board/{path}", json=content)
             return answer.raise_for_status().json()
@@ -216,7 +216,7 @@ class Server:
 
 
 class Board(threading.Thread):
-    """Reads the board twice a second, as its page does, and keeps when each exercise was first shown as done."""
+    """A reader of the board, twice a second as its page does. It records when each exercise was first shown as done."""
 
     def __init__(self, server: Server) -> None:
         super().__init__()
@@ -304,7 +304,7 @@ def main() -> None:
 
 
 def report(rows: list[Any], results: list[Any], board: Board, names: list[str]) -> None:
-    """Print what the board and the learners agree on, and how fast it was."""
+    """Print how far the board agrees with the learners, and the figures of speed."""
     took = sorted(one for result in results for one in result["took"])
     wrong = sum(
         sorted(name for name, one in row["results"].items() if one["done"] and name in EXERCISES) != result["done"]

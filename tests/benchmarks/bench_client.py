@@ -1,4 +1,4 @@
-"""What the client costs: a call beside plain httpx, its journal, `connect()`, and importing the package.
+"""Measure the client: a call compared with plain httpx, its journal, `connect()`, and the import of the package.
 
 Run: python -m tests.benchmarks.bench_client
 """
@@ -25,7 +25,7 @@ _CALL = {"currency": "USD", "merchant_name": "Corner Grocery", "merchant_categor
 def fastest(
     *works: Callable[[], object], per_round: int, rounds: int = _ROUNDS, clock: Callable[[], float] = time.process_time
 ) -> list[float]:
-    """Return microseconds of a call, the best round of each; they take turns, so a busy machine slows all alike."""
+    """Return microseconds per call, in the best round of each function. They take turns, so a busy machine slows all alike."""
     best = [float("inf")] * len(works)
     for _ in range(rounds):
         for number, work in enumerate(works):
@@ -37,7 +37,7 @@ def fastest(
 
 
 class Canned(httpx.BaseTransport):
-    """Answers every request alike."""
+    """A transport that gives every request the same answer."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -48,7 +48,7 @@ class Canned(httpx.BaseTransport):
 
 
 def authorization() -> dict[str, float]:
-    """Return microseconds of processor time of one authorization, by the way it goes."""
+    """Return the CPU microseconds of an authorization, by client, transport and journal."""
     sandbox = wb.Sandbox()
     guide = sandbox.guide()
     card, key, base = guide["cards"]["active"][0], guide["api_keys"]["full"], guide["base_url"]
@@ -74,7 +74,7 @@ def authorization() -> dict[str, float]:
 
 
 def journal_file() -> float:
-    """Return microseconds of a call that is recorded in a file, on disk before it leaves and after it ended."""
+    """Return the microseconds of a call whose journal entry is synced to disk before the call is sent and after it ended."""
     canned = Canned(b'{"id": "3f2a0b1c-0000-4000-8000-000000000001"}')
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(Path(folder) / "journal.db")
@@ -88,7 +88,7 @@ def journal_file() -> float:
 
 
 def connecting() -> tuple[float, float]:
-    """Return seconds of the first `connect()` in a process beyond its imports, and of a later one."""
+    """Return the seconds of the first `connect()` in a process, without imports, and of a second one."""
     code = (
         "import time, workbench.client.session, workbench.sandbox.embedded, workbench.sandbox.transport\n"
         "start = time.perf_counter(); workbench.client.session.connect(); first = time.perf_counter() - start\n"
@@ -100,7 +100,7 @@ def connecting() -> tuple[float, float]:
 
 
 def importing() -> tuple[float, float]:
-    """Return milliseconds of starting Python bare, and with `import workbench`."""
+    """Return the milliseconds to start Python without imports, and with `import workbench`."""
     best = [float("inf")] * 2
     for _ in range(15):
         for number, code in enumerate(("pass", "import workbench")):

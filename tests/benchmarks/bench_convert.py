@@ -1,10 +1,10 @@
-"""What one contract and one user cost from bytes to record, beside the objects of a generated SDK.
+"""Measure the conversion of a contract and a user from bytes to records, compared with a generated SDK.
 
-The yardstick is `lithic`: models of the very same shape as ours, declared on its own `BaseModel` as its generator does
-(optional members, aliases). It is measured twice: as its client makes an answer of a response that is there
-(`_process_response` on an httpx.Response: content type, JSON, objects), and the objects alone (`json.loads`, then
-`construct_type`). Neither validates. Ours reads strict JSON (members once, numbers exact) and checks the type of every
-member; with `flags` it also checks every rule. All take turns in the same run, and the fastest round of each counts.
+The baseline is `lithic`: models with the same members as ours, declared on its `BaseModel` as its generator does
+(optional members, aliases). It is measured twice: its client's processing of an existing httpx.Response
+(`_process_response`: content type, JSON, objects), and the objects only (`json.loads`, then `construct_type`). Neither
+validates. The workbench reads strict JSON (no duplicate members, exact numbers) and checks the type of every member; with
+`flags` it also checks every rule. All take turns in the same run, and the fastest round of each counts.
 
 Run: python -m tests.benchmarks.bench_convert
 """
@@ -115,7 +115,7 @@ class _User(BaseModel):
 
 
 def fastest(*work: Callable[[], object]) -> list[float]:
-    """Return the microseconds of each piece of work, in its fastest round; the pieces take turns."""
+    """Return microseconds per call, in the fastest round of each function. The functions take turns."""
     best = [float("inf")] * len(work)
     for _ in range(_ROUNDS):
         for i, run in enumerate(work):
@@ -127,14 +127,14 @@ def fastest(*work: Callable[[], object]) -> list[float]:
 
 
 def bodies() -> dict[str, bytes]:
-    """Return one contract and one user as a service sends them, compact."""
+    """Return a contract and a user as compact JSON, as a service sends them."""
     contract = json.loads((SAMPLES / "list_contracts.200.json").read_bytes())[:1]
     user = json.loads((SAMPLES / "create_user_application.200.json").read_bytes())
     return {"contract": strict_json.dumps(contract), "user": strict_json.dumps(user)}
 
 
 def answers() -> dict[str, list[float]]:
-    """Return microseconds by kind: read by us, read and flagged by us, by the yardstick's client, its objects alone."""
+    """Return microseconds by kind: the workbench, the workbench with flags, the baseline's client, the baseline's objects."""
     client = Lithic(api_key="none", base_url="http://127.0.0.1:9")
     sent = httpx.Request("GET", "http://127.0.0.1:9")
     options = FinalRequestOptions(method="get", url="/")
@@ -167,7 +167,7 @@ def answers() -> dict[str, list[float]]:
 
 
 def request() -> dict[str, float]:
-    """Return the microseconds of each step an authorization takes before it is sent."""
+    """Return the microseconds of each step that prepares an authorization."""
     operation = table.Operations.simulate_authorization
     arguments = {
         "card_id": "3f2a0b1c-1111-4222-8333-444455556666",

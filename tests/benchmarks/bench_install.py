@@ -1,4 +1,4 @@
-"""Size and packages of the base install and of each extra, each in a fresh environment, and the import time of the client.
+"""Measure the size and number of packages of the base install and of each extra, and the import time of the client.
 
 Run: python -m tests.benchmarks.bench_install (needs a package index; several minutes)
 """
@@ -21,12 +21,16 @@ def output(*command: str | Path) -> str:
 
 
 def milliseconds(python: Path, code: str) -> float:
-    """Return the least wall time of five runs of some code, start of the interpreter excluded."""
+    """Return the shortest wall time of five runs of some code, without the start of the interpreter."""
     return min(float(output(python, "-c", CODE.format(code))) for _ in range(5))
 
 
 def install(folder: Path, wanted: str) -> tuple[int, float, Path]:
-    """Install a requirement with pinned versions into a fresh environment; return its packages, megabytes and Python."""
+    """Install a requirement with pinned versions into a fresh environment.
+
+    Returns:
+        The number of packages, their size in MB, and the environment's Python.
+    """
     pinned = re.findall(r"^[\w.-]+(?:\[.*\])?==\S+", (ROOT / "requirements/dev.txt").read_text(), re.MULTILINE)
     constraints = folder / "constraints.txt"
     constraints.write_text(re.sub(r"\[.*?\]", "", "\n".join(pinned)))
@@ -40,7 +44,7 @@ def install(folder: Path, wanted: str) -> tuple[int, float, Path]:
 
 
 def main() -> None:
-    """Install each extra into an environment of its own, and print the table."""
+    """Install each extra into a separate environment, and print the table."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for extra in ("", *(name for name in extras if name != "dev")):
         with tempfile.TemporaryDirectory() as folder:

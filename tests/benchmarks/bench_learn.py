@@ -1,6 +1,6 @@
-"""Reading, learning from, and a corpus of a HAR file of calls with different ids: bytes a second of processor time, and memory.
+"""Measure a HAR file of calls with different ids: how fast it is read, learned from and added to a corpus, and the memory.
 
-Run: python -m tests.benchmarks.bench_learn [MEGABYTES]; 40 if omitted, 1000 for the figures of figures.md.
+Run: python -m tests.benchmarks.bench_learn [MEGABYTES]. The default is 40; figures.md has the figures for 1000.
 """
 
 import json
@@ -19,11 +19,11 @@ from workbench.testing.learning import learn
 from workbench.testing.recorded import Reading, read_traffic
 
 _UUID = re.compile(rb"[0-9a-f]{8}(?=-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})")
-_FLOOR = 40_000_000  # size of the file that json.loads reads as the baseline
+_FLOOR = 40_000_000  # maximum bytes of the file that json.loads reads as a baseline
 
 
 def write(path: Path, size: int) -> None:
-    """Write a HAR file with the same calls again and again, each time with other ids."""
+    """Write a HAR file of at least `size` bytes that repeats the same calls, each time with different ids."""
     sandbox, har = Sandbox(seed=7), Har()
     Traffic(sandbox, in_process(sandbox), har).run()
     entries = [json.dumps(entry).encode() for entry in har.entries if entry["request"]["bodySize"] < 100_000]
@@ -54,7 +54,7 @@ def add(path: Path) -> int:
 
 
 def measure(name: str, path: Path) -> None:
-    """Print the figures of a file, in this process alone."""
+    """Run one task on a file in this process, and print its speed and the added memory."""
     run = {"read": read, "learn": learned, "add": add}[name]
     run(path.with_name("small.har"))  # warm up, so that the modules are loaded
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -69,7 +69,7 @@ def measure(name: str, path: Path) -> None:
 
 
 def floor(path: Path) -> None:
-    """Print what json.loads alone takes for a part of the file."""
+    """Print the speed of json.loads on the beginning of the file."""
     with path.open("rb") as file:
         data = file.read(_FLOOR)
     part = data[: data.rindex(b', {"startedDateTime"')] + b"]}}"
@@ -80,7 +80,7 @@ def floor(path: Path) -> None:
 
 
 def main() -> int:
-    """Write a file, and measure it in processes of their own."""
+    """Write a file, and measure each task in a separate process."""
     if sys.argv[2:]:
         name, path = sys.argv[1], Path(sys.argv[2])
         floor(path) if name == "floor" else measure(name, path)

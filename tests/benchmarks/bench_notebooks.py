@@ -1,4 +1,4 @@
-"""How long the notebooks of the course make one wait: until a first result, and for each cell.
+"""Measure how long a user of the course's notebooks waits for the first result, and for each cell.
 
 Run: python -m tests.benchmarks.bench_notebooks
 """
@@ -13,11 +13,11 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from tests.notebooks.reading import NOTEBOOKS, cells, execute
 
 FIRST = 60  # maximum seconds from a kernel's start to its first result
-SLOW = 1  # seconds; the benchmark requires most cells to take less
+SLOW = 1  # seconds; the benchmark fails if more than half of the cells take this long
 
 
 def first_result() -> tuple[float, float]:
-    """Return seconds from a kernel's start until it is ready, and until the first cell of the course is answered."""
+    """Return the seconds from a kernel's start until it is ready, and until the first cell of the course shows its result."""
     began = time.monotonic()
     manager, client = start_new_kernel(kernel_name="python3")
     ready = time.monotonic() - began
@@ -36,7 +36,7 @@ def _end(manager: KernelManager, client: object) -> None:
 
 
 def main() -> int:
-    """Print a row for each notebook; give 1 where a bar is missed."""
+    """Print a row for each notebook, and return 1 if a limit is exceeded."""
     ready, shown = first_result()
     print(f"a kernel's start, ready after {ready:.1f} s, first result of 01 after {shown:.1f} s (bar: {FIRST} s)\n")
     print("| Notebook | Cells | Run All, s | First cell, s | Slowest other, s | Cells of a second or more |")

@@ -1,4 +1,4 @@
-"""How long a panel with 100,000 rows makes one wait, in JupyterLab and Chromium, and how much it sends.
+"""Measure how long a user of a panel with 100,000 rows waits, in JupyterLab with Chromium, and how much the panel sends.
 
 Run: python -m tests.benchmarks.bench_panel, or only the kernel's part: python -m tests.benchmarks.bench_panel session
 """
@@ -22,13 +22,13 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel.file import script
 
 BARS = {"first rows": 300, "sort": 100, "search": 100 + 60, "group": 100, "scroll to the end": 100}
-"""Milliseconds, at most. A search waits 60 ms for further keys."""
+"""Maximum milliseconds of each action in the page. A search waits 60 ms for further keys."""
 STORED = 300
-"""Milliseconds of the kernel for the rows and for the tiles of a session, at most."""
+"""Maximum CPU milliseconds of the kernel for the rows, and for the tiles, of a session."""
 CHANGE = 30
-"""Milliseconds of the kernel for what an action changed, at most."""
+"""Maximum CPU milliseconds of the kernel for the changes of an action."""
 PAGE = 100
-"""Milliseconds of the page's script for a view of the rows, at most."""
+"""Maximum milliseconds of the page's script for a view of the rows."""
 VIEWS = {
     "a filter": {"filter": "amount>200"},
     "a word": {"filter": "shop"},
@@ -43,13 +43,13 @@ MEASURE = """([act, place, done]) => new Promise(resolve => {
   watch.observe(root, {subtree: true, childList: true, characterData: true});
   new Function('one', act)(root.querySelector(place));
 })"""
-NAV = "nav button:nth-child(7)"  # button of the list of transactions
+NAV = "nav button:nth-child(7)"  # navigation button of the transactions list
 TYPE = "one.value = '{}'; one.dispatchEvent(new Event('input'))"
 COUNT = "root.querySelector('.count')?.textContent"
 
 
 def measured(page: Page) -> dict[str, float]:
-    """Return milliseconds from a press to what it shows."""
+    """Return the milliseconds from each action until the page shows its result."""
 
     def took(act: str, place: str, done: str) -> float:
         milliseconds: float = page.evaluate(MEASURE, [act, place, done])
@@ -57,7 +57,7 @@ def measured(page: Page) -> dict[str, float]:
 
     found = {"first rows": took("one.click()", NAV, f"{COUNT} === '100,000 rows'")}
     page.wait_for_function("!document.querySelector('.wbp .foot').textContent.includes('Reading')")
-    page.wait_for_timeout(1_500)  # while the page is idle, it builds its indexes for search and order
+    page.wait_for_timeout(1_500)  # time for the idle page to build its search and sort indexes
     head = ".sort-amount_cents"
     sorts = [took("one.click()", head, f"root.querySelector('{head}').textContent.includes('{mark}')") for mark in "▲▼"]
     found["sort"] = max(sorts)
@@ -76,7 +76,7 @@ def measured(page: Page) -> dict[str, float]:
 
 
 def least(act: Callable[[], object], times: int = 5) -> float:
-    """Return the milliseconds of processor time that an act takes in this thread, the least of some times."""
+    """Return the CPU milliseconds of a function in this thread: the shortest of several runs."""
     took = []
     for _ in range(times):
         began = time.thread_time()
@@ -86,11 +86,11 @@ def least(act: Callable[[], object], times: int = 5) -> float:
 
 
 def session(folder: Path, engine: Engine) -> int:
-    """Print what kernel and page take over a sandbox of 100,000 transactions; give the number of bars that are missed."""
+    """Print the times of kernel and page for a sandbox with 100,000 transactions; return the number of exceeded limits."""
     (folder / "program.toml").write_text("size = 2600\n")  # number of users
     api = workbench.connect(world=folder / "program.toml")
     store = internals(api.sandbox).engine.store
-    pd.DataFrame({})  # pandas is imported before the measurement
+    pd.DataFrame({})  # import pandas before the measurement
     asked = {"do": "rows", "list": "transactions"}
     first = least(lambda: workbench.browse(api).answer(asked | {"first": True}))
     whole = least(lambda: workbench.browse(api).answer(asked))
@@ -131,7 +131,7 @@ def session(folder: Path, engine: Engine) -> int:
 
 
 def main() -> int:
-    """Print a row for each figure; give 1 where a bar is missed."""
+    """Print a row for each figure, and return 1 if a limit is exceeded."""
     if "session" in sys.argv:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "engine").mkdir()

@@ -1,10 +1,11 @@
-"""What the embedded sandbox costs: making one, copying it, one authorization, and what it adds to a canned answer.
+"""Measure the embedded sandbox: creating one, copying it, and an authorization compared with a canned answer.
 
 Run: python -m tests.benchmarks.bench_sandbox
      python -m tests.benchmarks.bench_sandbox --transactions 1000000
 
-The latter makes purchases in a served sandbox with a file: each second one is settled, each twentieth refunded. At 10,000, 100,000
-and so on it prints the memory of the process, the size of the file, and what a restart costs another process.
+The second command makes purchases in a served sandbox with a file. Every second purchase is settled, and every twentieth is
+refunded. After 10,000, 100,000 and so on, it prints the memory of the process, the size of the file, and the time in which
+another process starts from the file.
 """
 
 import argparse
@@ -25,7 +26,7 @@ _ROUNDS = 9
 
 
 def fastest(*works: Callable[[], object], per_round: int) -> list[float]:
-    """Return microseconds a call, the best round of each; they take turns, so a busy machine slows all alike."""
+    """Return microseconds per call, in the best round of each function. They take turns, so a busy machine slows all alike."""
     best = [float("inf")] * len(works)
     for _ in range(_ROUNDS):
         for number, work in enumerate(works):
@@ -37,7 +38,7 @@ def fastest(*works: Callable[[], object], per_round: int) -> list[float]:
 
 
 def authorization() -> tuple[float, float, float]:
-    """Return microseconds: by `handle`, by httpx and the sandbox, by httpx and a canned answer."""
+    """Return the microseconds of an authorization: by the engine, by httpx and the sandbox, by httpx and a canned answer."""
     sandbox = Sandbox()
     guide = sandbox.guide()
     path, key = "/simulate/transactions/authorize", guide["api_keys"]["full"]
@@ -83,7 +84,7 @@ print(f"{time.perf_counter() - began[0]:.2f} s, {time.process_time() - began[1]:
 
 
 def history(total: int) -> None:
-    """Print what a long history costs."""
+    """Make N purchases, and print the time, file size, memory and restart time on the way."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sandbox.db"
         sandbox = Sandbox(path=path)

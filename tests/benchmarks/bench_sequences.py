@@ -1,4 +1,4 @@
-"""The time of scripted transactions on a sandbox, and of the client alone for comparison.
+"""Measure sequences on a sandbox, and the client alone for comparison.
 
 Run: python -m tests.benchmarks.bench_sequences [--runs 10000] [--cards 200] [--days 30]
 """
@@ -33,14 +33,14 @@ CANNED = b'{"transactionId":"00000000-0000-4000-8000-000000000001","status":"aut
 
 
 def timed(work: Any) -> tuple[float, Any]:
-    """Return the seconds of a piece of work, and what it gave."""
+    """Return the seconds that a function takes, and its result."""
     start = time.perf_counter()
     made = work()
     return time.perf_counter() - start, made
 
 
 def floor(runs: int) -> float:
-    """Return the seconds of the same calls through the client on a transport with canned answers."""
+    """Return the seconds of the same calls with canned answers instead of the sandbox."""
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=CANNED))
     api = Client(
         base_url="https://canned.invalid/v1", api_key="canned-key-0123456789", transport=transport, journal=False

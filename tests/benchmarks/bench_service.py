@@ -1,12 +1,13 @@
-"""What the served sandbox answers a second on small answers, beside a static mock and another sandbox of the same kind of
-work, and what durable writes cost in process.
+"""Measure small answers per second of the served sandbox, and the cost of durable writes in process.
+
+A static mock and another service's sandbox are measured for comparison.
 
 Run: python -m tests.benchmarks.bench_service
 
-The yardsticks are optional: `prism` (npm package @stoplight/prism-cli, found on the path or as $PRISM) answers from our
-OpenAPI document, `moto_server` (Python package moto[server], or $MOTO_SERVER) from its own state. Each server runs in a
-process of its own, one worker each; the rounds take turns, and the median counts. On a machine that does other things as
-well, the answers in a second of the server's own processor time are the figure to trust.
+The comparisons are optional: `prism` (npm package @stoplight/prism-cli, on the path or in $PRISM) answers from the
+workbench's OpenAPI document, `moto_server` (Python package moto[server], or $MOTO_SERVER) from its own state. Each server
+is a separate process with one worker. The servers take turns, and the median of the rounds counts. On a busy machine, the
+answers per second of the server's CPU time are more reliable than the answers per second by the clock.
 """
 
 import json
@@ -42,14 +43,14 @@ with Sandbox(path=sys.argv[1]).serve(port=int(sys.argv[2])):
 
 
 def free_port() -> int:
-    """Return a port that nobody uses."""
+    """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 
 
 @contextmanager
 def process(command: list[Any], port: int, path: str) -> Iterator[tuple[int, int]]:
-    """Run a server until it answers; give its port and process."""
+    """Run a server within the block, and yield its port and process id once it answers."""
     made = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 60
@@ -74,25 +75,25 @@ def _answers(port: int, path: str) -> bool:
 
 
 def get(path: str, **headers: str) -> bytes:
-    """Return the bytes of a request without a body."""
+    """Return the bytes of a GET request."""
     lines = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *(f"{k.replace('_', '-')}: {v}" for k, v in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode()
 
 
 def post(path: str, body: bytes, **headers: str) -> bytes:
-    """Return the bytes of a request with a body."""
+    """Return the bytes of a POST request."""
     head = get(path, content_length=str(len(body)), **headers).replace(b"GET", b"POST", 1)
     return head + body
 
 
 def processor(pid: int) -> float:
-    """Return the seconds of processor time a process has used, its threads and ended children included."""
+    """Return the CPU seconds that a process, its threads and its ended children have used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def rate(server: tuple[int, int], request: bytes) -> tuple[float, float]:
-    """Return the answers a second under load, by the clock and by the server's processor; all have to be good."""
+    """Return the answers per second of the clock, and per CPU second of the server, under load. All must have status 200."""
     port, pid = server
     command = [sys.executable, "-m", "tests.benchmarks.load", str(port), str(SECONDS), str(CONNECTIONS)]
     before = processor(pid)
@@ -103,7 +104,7 @@ def rate(server: tuple[int, int], request: bytes) -> tuple[float, float]:
 
 
 def served() -> None:
-    """Print the answers a second of each server."""
+    """Print the answers per second of each server."""
     sandbox = Sandbox()
     guide = sandbox.guide()
     key, user, card = sandbox.full_key, guide["rewards_users"][0]["id"], guide["cards"]["active"][0]
@@ -162,7 +163,7 @@ def _runs(command: str) -> bool:
 
 
 def in_process() -> None:
-    """Print what a call with a write costs in process, in memory and in a file, the calls taking turns."""
+    """Print the time of an authorization in process, with a sandbox in memory and with one in a file, which take turns."""
     with tempfile.TemporaryDirectory() as folder:
         sandboxes = {"in memory": Sandbox(), "in a file": Sandbox(path=Path(folder) / "sandbox.db")}
         calls = {name: _purchase(sandbox) for name, sandbox in sandboxes.items()}
@@ -175,7 +176,7 @@ def in_process() -> None:
                 spent[name].append((time.perf_counter() - began) / 50 * 1e6)
         for sandbox in sandboxes.values():
             sandbox.close()
-    # the fastest round of each store, since load on the machine only adds time
+    # use the fastest round of each store, because load on the machine only adds time
     memory, file = (min(spent[name]) for name in calls)
     print(f"an authorization in process: {memory:.0f} µs in memory, {file:.0f} µs durable, {file / memory:.2f} times")
 

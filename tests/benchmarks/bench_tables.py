@@ -1,11 +1,11 @@
-"""How fast tables and reads are, side by side with what else there is, in one run.
+"""Measure tables and reads, compared with other libraries in the same run.
 
     python -m tests.benchmarks.bench_tables            the figures of figures.md
     python -m tests.benchmarks.bench_tables --quick    a tenth of the size
     python -m tests.benchmarks.bench_tables --only events
 
-Each measurement runs in a process of its own. CPU time is that of all threads of the process; wall time needs a
-machine that does nothing else.
+Each measurement runs in a separate process. CPU time includes all threads of the process. Wall time is reliable only on
+an idle machine.
 """
 
 import argparse
@@ -34,7 +34,7 @@ Figures = dict[str, Any]
 
 @contextmanager
 def clocked() -> Iterator[Figures]:
-    """Measure CPU and wall seconds of a block."""
+    """Measure the CPU and wall seconds of a block."""
     made: Figures = {}
     cpu, wall = time.process_time(), time.perf_counter()
     yield made
@@ -48,12 +48,12 @@ def memory() -> float:
 
 
 def peak() -> float:
-    """Return the most memory that was in use, in MB."""
+    """Return the peak memory in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def bodies(rows: int) -> list[bytes]:
-    """Return pages with ids of their own; a thousand are made, the others differ in their ids."""
+    """Return pages of rows with unique ids. At most 500 pages are generated; further pages differ from them only in ids."""
     count = rows // PAGE
     made = [page(PAGE, i) for i in range(min(count, 500))]
     return [made[i % len(made)].replace(b'"id":"', b'"id":"%05d' % i) for i in range(count)]
@@ -63,7 +63,7 @@ def bodies(rows: int) -> list[bytes]:
 
 
 def fast(size: int) -> Figures:
-    """Page bodies to the full typed frame."""
+    """Convert page bodies to the full typed frame."""
     from tests.tables.pages import rewards_from_pages
 
     given = bodies(size)
@@ -82,7 +82,7 @@ def fast(size: int) -> Figures:
 
 
 def alone(size: int) -> Figures:
-    """orjson.loads of the same bytes."""
+    """Parse the same bytes with orjson.loads, without a frame."""
     import orjson
 
     given = bodies(size)
@@ -93,7 +93,7 @@ def alone(size: int) -> Figures:
 
 
 def sdk(size: int) -> Figures:
-    """Objects of a generated SDK (lithic's base model), then the same frame from them."""
+    """Create objects of a generated SDK (lithic's base model), and the same frame from the objects."""
     import pandas as pd
     import pyarrow as pa
     from lithic._models import BaseModel, construct_type
@@ -136,7 +136,7 @@ def sdk(size: int) -> Figures:
 
 
 def odd(size: int) -> Figures:
-    """The same with one irregular page, and with a new member on every row."""
+    """Convert page bodies with one unusual page, and with an unknown member in every row."""
     from tests.tables.pages import rewards_from_pages
 
     usual = bodies(size)
@@ -153,13 +153,13 @@ def odd(size: int) -> Figures:
                 frame = rewards_from_pages(given)
             found[name] = min(found.get(name, 1e9), made["cpu"])
             found[f"{name}, exact pages"] = frame.attrs["routes"]["exact"]
-    found["odd"] = max(found[kind] for kind in odd_ones)  # time for the slowest kind of unusual pages
+    found["odd"] = max(found[kind] for kind in odd_ones)  # CPU seconds of the slowest kind
     return found
 
 
 @contextmanager
 def served(delay: float) -> Iterator[str]:
-    """Serve rewards from a process of its own."""
+    """Serve rewards from a separate process."""
     command = [sys.executable, "-m", "tests.benchmarks.rewards_server", str(delay)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -193,7 +193,7 @@ async def _flood(fetch: Callable[[int], Any], flight: int, count: int) -> float:
 
 
 def flight(size: int) -> Figures:
-    """Pages a second with 8 and 64 in flight, and a stock AsyncClient with 64, of a service without delay."""
+    """Read pages per second from a service without delay: 8 and 64 in flight, and 64 with a plain httpx.AsyncClient."""
     import httpx
 
     from workbench.analysis.rewards.read_job import Gate
@@ -202,7 +202,7 @@ def flight(size: int) -> Figures:
     from workbench.service.interface.transactions import ListRewardsActivity
 
     async def ours(url: str, many: int) -> float:
-        made, gate = RawReader(client(url)), Gate(many)  # the same objects that a read creates
+        made, gate = RawReader(client(url)), Gate(many)  # as `rewards.fetch` reads
         asked = [build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": 0}) for n in range(64)]
 
         async def fetch(n: int) -> bytes:
@@ -233,7 +233,7 @@ def flight(size: int) -> Figures:
 
     few, many = [], []
     with served(0.0) as url:
-        for n in range(16):  # the two alternate, so that other load affects both
+        for n in range(16):  # alternate 8 and 64 in flight, so that other load slows both alike
             for into, flying in ((few, 8), (many, 64))[:: 1 if n % 2 else -1]:
                 into.append(run(ours(url, flying)))
         other = [run(stock(url, 64)) for _ in range(3)]
@@ -245,7 +245,7 @@ def flight(size: int) -> Figures:
 
 
 def latency(size: int) -> Figures:
-    """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
+    """Read users with three pages each from synchronous code, if every answer takes 50 ms; and only fetch the pages."""
     from workbench.analysis.rewards.reading import fetch
     from workbench.base.schema.walk import build
     from workbench.client.calls.client import RawReader
@@ -283,7 +283,7 @@ def cluster_client() -> Any:
 
 
 def cluster(size: int) -> Figures:
-    """Users of three pages each, every answer after 20 ms, read by 1, 2 and 4 worker processes of one thread."""
+    """Read users with three pages each, if every answer takes 20 ms, with 1, 2 and 4 single-threaded worker processes."""
     import distributed
 
     from tests.benchmarks import bench_tables
@@ -310,7 +310,7 @@ def cluster(size: int) -> Figures:
 
 
 def events(size: int) -> Figures:
-    """A log of this many bytes, summed up by day, kind and status."""
+    """Summarize a log of `size` bytes by day, kind and status."""
     from workbench.analysis.reports.event_logs import read_log
 
     with tempfile.TemporaryDirectory() as folder:
@@ -323,7 +323,7 @@ def events(size: int) -> Figures:
 
 
 def log_job(name: str, path: str) -> Figures:
-    """Make a summary, the frame of one kind, or a Parquet file of a log; `… alone` is what DuckDB does by itself."""
+    """Create a summary, the frame of one kind, or a Parquet file of a log. A name with "alone" means DuckDB without the workbench."""
     import duckdb
     import pandas as pd  # noqa: F401 - both make frames
 
@@ -356,7 +356,7 @@ LOG_JOBS = (
 
 
 def same_file(source: str, path: str) -> str:
-    """Return the SQL that writes what `to_parquet` writes: the same columns, types, masks and compression."""
+    """Return the SQL that writes a file like that of `to_parquet`, with the same columns, types, masks and compression."""
     from workbench.analysis.tables.event_frames import COMPUTED, events_layout
     from workbench.base.schema.walk import Boolean, DateTime, DecimalNumber, Integer
     from workbench.service.interface.events import EVENT_KINDS
@@ -399,7 +399,7 @@ def same_file(source: str, path: str) -> str:
 
 
 def logs(size: int) -> Figures:
-    """A log as a summary, as the frame of one kind and as Parquet, each in its own process, beside DuckDB alone."""
+    """Run each of `LOG_JOBS` on one log, in separate processes."""
     found: Figures = {}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/events.ndjson"
@@ -407,7 +407,7 @@ def logs(size: int) -> Figures:
         for name in LOG_JOBS:
             code = "import json, sys; from tests.benchmarks.bench_tables import *; print(json.dumps(log_job(*sys.argv[1:])))"
             done = subprocess.run([sys.executable, "-c", code, name, path], check=True, capture_output=True, text=True)
-            found[name] = json.loads(done.stdout.splitlines()[-1])  # the last line follows DuckDB's progress bar
+            found[name] = json.loads(done.stdout.splitlines()[-1])  # earlier lines are DuckDB's progress bar
     return found
 
 
@@ -444,7 +444,7 @@ MEASURED: dict[str, tuple[Callable[[int], Figures], int]] = {
 
 
 def measured(name: str, tenth: bool) -> Figures:
-    """Measure one thing in a process of its own."""
+    """Run one measurement in a separate process."""
     size = MEASURED[name][1] // (10 if tenth and name != "latency" else 1)
     command = [sys.executable, "-m", "tests.benchmarks.bench_tables", "--child", name, "--size", str(size)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -456,7 +456,7 @@ def measured(name: str, tenth: bool) -> Figures:
 
 
 def report(found: dict[str, Figures]) -> list[str]:
-    """Return the lines of the table: what, figure, bar."""
+    """Return the lines of the table: what was measured, its figure, and the target if it has one."""
     rows: list[tuple[str, str, str]] = []
     if {"fast", "alone", "sdk"} <= found.keys():
         ours, json_alone, theirs = (found[n]["cpu"] / found[n]["rows"] * 1e6 for n in ("fast", "alone", "sdk"))

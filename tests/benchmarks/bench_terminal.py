@@ -1,4 +1,4 @@
-"""Processor time of ten commands, beside that of `python -c "import httpx"`, where only the base install is.
+"""Measure the processor time of ten commands with the base install, compared with `python -c "import httpx"`.
 
 Run: python -m tests.benchmarks.bench_terminal
 """
@@ -21,7 +21,7 @@ COMMANDS = (
 
 
 def cpu_seconds(python: Path, words: tuple[str, ...], folder: str) -> float:
-    """Return the processor time of a command, its start included."""
+    """Return the processor time of a command in seconds, including the start of Python."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([python, *words], check=True, capture_output=True, cwd=folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -29,7 +29,7 @@ def cpu_seconds(python: Path, words: tuple[str, ...], folder: str) -> float:
 
 
 def main() -> None:
-    """Print a row of a table for each command: the least of all rounds, in which each command runs once."""
+    """Run all commands in each round, and print a table row for each command with its shortest time."""
     programs = {
         '`python -c "pass"`': ("-c", "pass"),
         '`python -c "import workbench"`': ("-c", "import workbench"),

@@ -1,4 +1,4 @@
-"""Universes per second of applications that are right: with and without calls, asynchronous or not, and behind HTTP.
+"""Measure universes per second of correct applications: with and without calls, asynchronous or not, and behind HTTP.
 
 Run: python -m tests.benchmarks.bench_testing
 """
@@ -19,7 +19,7 @@ _SANDBOX = Sandbox(behavior="observed")
 
 
 def measure(name: str, application: Any, universes: int, **options: Any) -> None:
-    """Print universes per second, of wall time and of processor time."""
+    """Print the universes of an application per second of wall time and of processor time."""
     # os.times() includes the processor time of child processes that have ended
     began, used = time.perf_counter(), sum(os.times()[:4])
     result = testing.explore(application, universes=universes, sandbox=_SANDBOX, **options)

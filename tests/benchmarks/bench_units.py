@@ -1,4 +1,4 @@
-"""Where the unit of an amount survives: in the name of its column, in a dtype, or in `DataFrame.attrs`.
+"""Compare three ways to keep the unit of an amount through pandas operations: column name, dtype, `DataFrame.attrs`.
 
 `python -m tests.benchmarks.bench_units` prints the table of docs/tables.md.
 """
@@ -21,7 +21,7 @@ REPEATS = 3
 
 @register_extension_dtype
 class CentsDtype(pd.Int64Dtype):
-    """Int64 with another name: the least that a dtype for amounts could be."""
+    """Int64 under another name: the smallest possible dtype for amounts."""
 
     name = "cents"
 
@@ -31,7 +31,7 @@ class CentsDtype(pd.Int64Dtype):
 
 
 class CentsArray(IntegerArray):
-    """An array of cents."""
+    """An array of amounts in cents."""
 
     @property
     def dtype(self) -> Any:
@@ -81,7 +81,7 @@ def _other(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def survives(frame: pd.DataFrame, test: Callable[[pd.DataFrame], bool], way: Callable[[pd.DataFrame], Any]) -> str:
-    """Return whether the unit is known after an operation; the error's name if the operation fails."""
+    """Return "yes" or "no" for whether the unit is known after an operation, or the error's name if the operation fails."""
     try:
         return "yes" if test(way(frame)) else "no"
     except Exception as error:  # noqa: BLE001 - that an operation fails is the result

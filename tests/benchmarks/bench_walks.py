@@ -1,9 +1,9 @@
-"""How many modules of the workbench a value passes through, on five walks; and how many conversions are made by cattrs.
+"""Count the modules of the workbench that a value passes through on six paths, and the conversions by cattrs.
 
-A module sees the value where a function of it is given the value or returns it; it hands the value on where such a function is under
-way when the walk ends, or returns the value to one that hands it on. A walk through the embedded sandbox ends where the sandbox is given
-the value. Each is gone once before it is counted, so that first uses do not count. What goes on in a task of its own, or ends in a
-widget, has no one to hand the value to, and is only seen.
+A module sees the value if one of its functions receives or returns the value. A module hands the value on if such a function is
+running when the path ends, or returns the value to a function that hands it on. A path through the embedded sandbox ends when the
+sandbox receives the value. Each path runs once before the count, so that first uses do not count. A module is only counted as
+seeing the value if it runs in a separate task or passes the value to a widget, because no caller receives the value from it.
 
 Run: python -m tests.benchmarks.bench_walks
 """
@@ -39,7 +39,7 @@ _TEXT = str(_VALUE)
 
 
 def _holds(x: Any, depth: int = 6) -> bool:
-    """Say whether the value is in x: in numbers and text, in what they are kept in, in records and tables."""
+    """Return whether the value is in x, which may be a number, a text, a container, a record or a table."""
     if isinstance(x, str):
         return _TEXT in x
     if isinstance(x, bytes):
@@ -55,14 +55,14 @@ def _holds(x: Any, depth: int = 6) -> bool:
     elif attrs.has(type(x)):
         x = [getattr(x, field.name, None) for field in attrs.fields(type(x))]
     elif type(x).__module__.startswith("workbench") and depth > 4 and hasattr(x, "__dict__"):
-        x, depth = vars(x).values(), 4  # for an object of the workbench, only its own attributes
+        x, depth = vars(x).values(), 4  # search these attributes, but no workbench objects inside them
     elif not isinstance(x, list | tuple):
         return not callable(x) and str(x) == _TEXT if type(x).__module__ in {"builtins", "decimal"} else False
     return any(_holds(one, depth - 1) for one in list(x)[:100])
 
 
 def _callers(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield the frames of the workbench that are under way, the innermost first."""
+    """Yield the running frames of the workbench, innermost first."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(f"{_ROOT}{os.sep}"):
             yield frame
@@ -74,10 +74,10 @@ def _place(frame: FrameType) -> str:
 
 
 def modules(walk: Callable[[], object]) -> tuple[list[str], list[str]]:
-    """Return the modules that see the value on a walk, in that order, and those of them that hand it on."""
+    """Return the modules that see the value on a path, in order, and the subset that hands the value on."""
     seen: dict[str, None] = {}
     returns: list[tuple[FrameType, FrameType | None]] = []  # frames that returned the value, each with its caller
-    carriers: set[FrameType | None] = {None}  # None stands for the function under test
+    carriers: set[FrameType | None] = {None}  # None: the code of the walk, outside the workbench
 
     def see(frame: FrameType, event: str, returned: Any) -> None:
         found = _callers(frame)
@@ -101,7 +101,7 @@ def modules(walk: Callable[[], object]) -> tuple[list[str], list[str]]:
         sys.setprofile(None)
         threading.setprofile(None)
     if len(carriers) > 1:
-        carriers.remove(None)  # the value reached the sandbox in a deeper frame
+        carriers.remove(None)  # the value entered the sandbox, so the walk did not end in its own code
     for frame, caller in reversed(returns):
         if caller in carriers:
             carriers.add(frame)
@@ -110,7 +110,7 @@ def modules(walk: Callable[[], object]) -> tuple[list[str], list[str]]:
 
 
 def walks() -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield the walks, each with what it is called."""
+    """Yield the name of each path, and the function that runs it."""
     api = wb.connect()
     card = api.sandbox.guide()["cards"]["active"][0]
     bought = api.simulate_authorization(
@@ -174,7 +174,7 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def conversions() -> Counter[str]:
-    """Return how often cattrs is asked to read or write something while each operation is called once."""
+    """Return how often cattrs structures and unstructures a value if each operation is called once."""
     asked: Counter[str] = Counter()
 
     def counted(name: str) -> Callable[..., Any]:
@@ -198,7 +198,7 @@ def conversions() -> Counter[str]:
 
 
 def main() -> None:
-    """Print each walk with its modules, and the conversions."""
+    """Print each path with its modules, and the conversions."""
     for name, walk in walks():
         seen, handing = modules(walk)
         print(f"{name}: {len(seen)} modules see the value\n    {', '.join(seen)}")

@@ -1,6 +1,6 @@
-"""What a withdrawal costs from plan to transaction, without the service's own time, and what importing the package costs.
+"""Measure a withdrawal from plan to transaction without the service's time, and the import of the package.
 
-Verifying a signature beside another library is in `bench_chains`. Run: python -m tests.benchmarks.bench_withdrawals
+`bench_chains` compares the verification of a signature with another library. Run: python -m tests.benchmarks.bench_withdrawals
 """
 
 import statistics
@@ -17,7 +17,7 @@ _ROUNDS = 200
 
 
 def _timed(work: Callable[[], object]) -> float:
-    """Return the median of the rounds, in microseconds."""
+    """Return the median microseconds per call over several rounds."""
     rounds = []
     for _ in range(_ROUNDS):
         start = time.perf_counter()

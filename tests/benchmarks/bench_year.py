@@ -1,4 +1,4 @@
-"""What a year of a program costs: 500 people who apply and are reviewed, buy, are refunded, dispute, and redeem points.
+"""Measure a year of a card program: 500 people apply, make purchases, get refunds, open disputes and redeem points.
 
 Run: python -m tests.benchmarks.bench_year [--charts FOLDER]
 """
@@ -19,12 +19,12 @@ from workbench.sandbox.internals import internals
 
 PEOPLE = 500
 DAYS = 365
-PURCHASES = 0.25  # purchases per person and day
+PURCHASES = 0.25  # chance that a person makes a purchase on a day
 MERCHANTS = (("Corner Grocery", "5411"), ("Blue Door Cafe", "5812"), ("City Transit", "4111"), ("Northern Air", "4511"))
 
 
 class Year:
-    """Calls one sandbox as a program would, day by day."""
+    """The calls of a card program to one sandbox, day by day."""
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
@@ -36,14 +36,14 @@ class Year:
         self.disputed: set[str] = set()
 
     def call(self, path: str, **body: object) -> dict[str, str]:
-        """Send a call; return what is answered."""
+        """Send a request, and return the JSON of the answer."""
         request = Request("POST", f"/v1{path}", "", self.headers, json.dumps(body).encode())
         answer: dict[str, str] = json.loads(internals(self.sandbox).engine.answer(request).body)
         self.counts["calls"] += 1
         return answer
 
     def live(self) -> None:
-        """Let the days go by; purchases settle by the clock after a day."""
+        """Simulate the days of the year. A purchase settles a day later, when the clock moves."""
         for day in range(DAYS):
             while len(self.people) < PEOPLE * min(1, 2 * (day + 1) / DAYS):
                 self._join()

@@ -1,4 +1,4 @@
-"""A load generator that costs little: fixed requests over kept connections, answers counted by their length.
+"""Send the same request over keep-alive connections, and count the answers, with little processor time.
 
 Run: python -m tests.benchmarks.load PORT SECONDS CONNECTIONS < request
 """
@@ -13,7 +13,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class Caller(asyncio.Protocol):
-    """Sends the request again as soon as it is answered."""
+    """A connection that repeats the request as soon as it is answered."""
 
     def __init__(self, request: bytes, tally: list[int], again: Callable[[], object]) -> None:
         self.request = request
@@ -22,17 +22,17 @@ class Caller(asyncio.Protocol):
         self.buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Send the first request."""
         self.transport = transport
         transport.write(self.request)  # type: ignore[attr-defined]
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Connect anew where a server closes after each answer; the cost is its own."""
+        """Connect again if the server closes the connection after each answer."""
         if self.again is not None:
             self.again()
 
     def data_received(self, data: bytes) -> None:
-        """Count an answer when it is whole, and ask again."""
+        """Count an answer once it is complete, and send the next request."""
         self.buffer += data
         while True:
             end = self.buffer.find(b"\r\n\r\n")
@@ -57,7 +57,7 @@ class Caller(asyncio.Protocol):
 
 
 async def load(port: int, seconds: float, connections: int, request: bytes) -> tuple[float, int]:
-    """Return answered requests a second, and how many answers were not 200."""
+    """Return the answers per second, and the number of answers with another status than 200."""
     loop = asyncio.get_running_loop()
     tally = [0, 0]
     tasks: set[asyncio.Task[None]] = set()

@@ -1,6 +1,6 @@
-"""A rewards service that costs next to nothing: pages made beforehand, each answer after a fixed delay.
+"""A rewards service with little processor time: it sends prepared pages after a fixed delay.
 
-Run as a process of its own: `python -m tests.benchmarks.rewards_server <delay in seconds>`; it prints its port.
+Run as a separate process: `python -m tests.benchmarks.rewards_server <delay in seconds>`. It prints its port.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ ROWS = 150
 
 
 class Answering(asyncio.Protocol):
-    """Answers GET requests of one connection, in order."""
+    """A connection that answers GET requests in order."""
 
     def __init__(self, delay: float, answers: dict[int, bytes]) -> None:
         self.delay = delay
@@ -40,7 +40,7 @@ class Answering(asyncio.Protocol):
 
 
 def answers() -> dict[int, bytes]:
-    """Return the answer for each offset that is asked for: a hundred rows, then fifty-one, then none."""
+    """Return the answers by offset: 100 rows at 0, 51 at 99, and none at 150 or any other offset (-1)."""
     whole = page(ROWS, 1)
     import orjson
 
@@ -55,7 +55,7 @@ def answers() -> dict[int, bytes]:
 
 
 async def serve(delay: float) -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is killed."""
     loop = asyncio.get_running_loop()
     made = answers()
     server = await loop.create_server(lambda: Answering(delay, made), "127.0.0.1", 0, backlog=512)

@@ -1,4 +1,4 @@
-"""Chromium and JupyterLab for the browser tests. One server for a session; nothing may leave this machine."""
+"""Fixtures with Chromium and JupyterLab for the browser tests. All tests share one server, and no request may leave this machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Desk, Server, jupyter_lab
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, object]:
-    """Start the Chromium of the system, headless; it can reach this machine alone."""
+    """Start the system's Chromium headless, with access to this machine only."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"{CHROMIUM} is not installed; CONTRIBUTING.md says how")
     return {"executable_path": CHROMIUM, "args": list(FLAGS), "headless": True}
@@ -21,7 +21,7 @@ def browser_type_launch_args() -> dict[str, object]:
 
 @pytest.fixture(scope="session")
 def browser_context_args() -> dict[str, object]:
-    """Show pages on a small laptop's screen."""
+    """Use the window size of a small laptop."""
     return {"viewport": {"width": 1280, "height": 900}}
 
 
@@ -31,33 +31,33 @@ expect.set_options(timeout=SLOW / 2)  # generous, since other processes may use 
 _OF_LAB = "Failed to execute 'removeChild' on 'Node'"
 
 
-@attrs.define(slots=False)  # Playwright sets an attribute on the object whose method is a handler
+@attrs.define(slots=False)  # Playwright sets attributes on an object whose methods handle events
 class Watch:
-    """What a page did that it should not have: requests that left this machine, dialogs, errors."""
+    """A record of what pages must not do: requests to other machines, dialogs, and errors."""
 
     strays: list[str] = attrs.field(factory=list)
     dialogs: list[str] = attrs.field(factory=list)
     errors: list[str] = attrs.field(factory=list)
 
     def request(self, request: Request) -> None:
-        """Note a request that is not for this machine."""
+        """Record a request to another machine."""
         parts = urlsplit(request.url)
         if parts.scheme not in {"data", "blob", "file"} and parts.hostname != "127.0.0.1":
             self.strays.append(request.url)
 
     def dialog(self, dialog: Dialog) -> None:
-        """Note a dialog, and close it."""
+        """Record a dialog, and close it."""
         self.dialogs.append(dialog.message)
         dialog.dismiss()
 
     def error(self, error: object) -> None:
-        """Note an error of a script, except one of JupyterLab: it may remove an output that is already gone."""
-        # the panel's script comes from a blob
+        """Record a script error, except JupyterLab's error when it removes an output a second time."""
+        # the panel's script is loaded from a blob: URL, so an error with that URL is never JupyterLab's
         if _OF_LAB not in str(error) or "blob:" in getattr(error, "stack", "blob:"):
             self.errors.append(str(error))
 
     def attach(self, context: BrowserContext) -> Page:
-        """Return a new page of a browser's context, of which everything is noted."""
+        """Return a new page of a browser context, and record what the page must not do."""
         context.on("request", self.request)
         made = context.new_page()
         made.set_default_timeout(SLOW)
@@ -69,13 +69,13 @@ class Watch:
 
 @pytest.fixture(scope="session")
 def noted() -> Watch:
-    """Return what is noted of all pages."""
+    """Return the record of all pages."""
     return Watch()
 
 
 @pytest.fixture
 def watch(noted: Watch) -> Iterator[Watch]:
-    """Yield what is noted in this test; in the end no request left this machine, no dialog opened, no script failed."""
+    """Yield an empty record. After the test, require that no page sent a request elsewhere, opened a dialog or raised an error."""
     noted.strays, noted.dialogs, noted.errors = [], [], []
     yield noted
     assert Watch() == noted
@@ -83,7 +83,7 @@ def watch(noted: Watch) -> Iterator[Watch]:
 
 @pytest.fixture
 def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
-    """Yield a page of this test alone."""
+    """Yield a new page for this test."""
     made = watch.attach(context)
     yield made
     made.close()
@@ -91,14 +91,14 @@ def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Yield JupyterLab, serving a folder of its own."""
+    """Yield a JupyterLab server of a new folder."""
     with jupyter_lab(tmp_path_factory.mktemp("lab")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def shared(lab: Server, browser: Browser, noted: Watch) -> Iterator[Desk]:
-    """Yield a notebook in JupyterLab that is opened once."""
+    """Yield a notebook in JupyterLab that all tests share."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     yield Desk(noted.attach(context), lab)
@@ -107,6 +107,6 @@ def shared(lab: Server, browser: Browser, noted: Watch) -> Iterator[Desk]:
 
 @pytest.fixture
 def desk(shared: Desk, watch: Watch) -> Desk:
-    """Return the shared notebook, cleared."""
+    """Return the shared notebook, reset to its initial state."""
     shared.clear()
     return shared

@@ -1,4 +1,4 @@
-"""The panel and a form in Notebook 7 and marimo, which the tests do not install: a press, and its answer.
+"""Try the panel and a form in Notebook 7 and marimo, which the tests do not install, and print what each shows after a click.
 
 Run: pip install notebook marimo, then python -m tests.browser.elsewhere
 """
@@ -41,7 +41,7 @@ if __name__ == "__main__":
 
 
 def use_panel(page: Page) -> str:
-    """Open the cards of the panel, and return the number of rows it shows."""
+    """Open the panel's list of cards, and return the number of rows that the panel shows."""
     panel = page.locator(".wbp")
     expect(panel.locator(".tile").first).to_be_visible(timeout=SLOW)
     panel.get_by_role("navigation").get_by_role("button", name="Cards", exact=True).click()
@@ -57,7 +57,7 @@ def use_form(page: Page) -> str:
 
 
 def in_notebook(page: Page, folder: Path) -> None:
-    """Run the cell in Notebook 7."""
+    """Run the cells in Notebook 7."""
     import nbformat
 
     cells = [nbformat.v4.new_code_cell(text) for text in (CELL, "panel", "form")]
@@ -92,7 +92,7 @@ def in_marimo(page: Page, folder: Path) -> None:
 
 
 def report(name: str, which: str, page: Page) -> None:
-    """Print what a press showed."""
+    """Use the panel and the form, and print what each shows."""
     for use in (use_panel, use_form):
         try:
             print(f"{name} {which}, {use.__name__}: {use(page)!r}", flush=True)
@@ -101,7 +101,7 @@ def report(name: str, which: str, page: Page) -> None:
 
 
 def main() -> int:
-    """Use both; a place that is not installed is left out."""
+    """Try the panel and the form in Notebook 7 and in marimo."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         for place in (in_notebook, in_marimo):

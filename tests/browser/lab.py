@@ -1,4 +1,4 @@
-"""JupyterLab in a process of its own, and how a person runs a notebook in it."""
+"""Run JupyterLab in a separate process, and use its notebooks as a person does."""
 
 import json
 import os
@@ -38,19 +38,19 @@ _SETTINGS = {
 
 @attrs.frozen(kw_only=True)
 class Server:
-    """A running server: where it is, and the folder whose notebooks it shows."""
+    """A running JupyterLab server: its port and token, and the folder of its notebooks."""
 
     root: Path
     port: int
     token: str
 
     def url(self, notebook: str) -> str:
-        """Return the address of a notebook, opened alone in a clean workspace."""
+        """Return the URL that opens a notebook alone in a clean workspace."""
         return f"http://127.0.0.1:{self.port}/doc/tree/{quote(notebook)}?token={self.token}&reset"
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return an environment whose settings, histories and journals all lie in a folder of their own."""
+    """Return environment variables that put all settings, histories and journals into a folder."""
     own = {
         "JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
         "IPYTHONDIR": "ipython", "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
@@ -64,10 +64,10 @@ def environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def serving(arguments: list[str], *, alive: str, env: Mapping[str, str], cwd: Path) -> Iterator[None]:
-    """Run a server in a process session of its own until it answers; end it, and its kernels, afterwards.
+    """Start a server in a new process session, wait until it answers, and end it and its kernels after the block.
 
     Args:
-        alive: An address that answers with 200 once it is up.
+        alive: A URL that answers with 200 once the server is ready.
     """
     log = (cwd / "server.log").open("wb")
     process = subprocess.Popen(
@@ -95,7 +95,7 @@ def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
             with urllib.request.urlopen(address, timeout=5):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)  # the port is polled, since the server is another process
+            time.sleep(0.1)  # poll, because the server is another process
     raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')[-2000:]}")
 
 
@@ -124,7 +124,7 @@ def jupyter_lab(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def course_lab(folder: Path) -> Iterator[str]:
-    """Run `workbench course lab` in the checkout, as `make lab` does, for somebody who never ran it; give its address."""
+    """Run `workbench course lab` in the checkout, as `make lab` does, without earlier settings, and yield its URL."""
     folder.mkdir(parents=True, exist_ok=True)
     port, token = free_port(), secrets.token_hex(16)
     env = {**environment(folder), "JUPYTER_PORT": str(port), "JUPYTER_TOKEN": token, "BROWSER": "true"}
@@ -142,14 +142,14 @@ _READY = """() => {
 
 
 def open_notebook(page: Page, server: Server, notebook: str) -> None:
-    """Open a notebook and wait until its kernel is really there; the toolbar says idle too early."""
+    """Open a notebook, and wait until its kernel is connected and idle, because the toolbar shows "idle" too early."""
     page.goto(server.url(notebook))
     page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=SLOW)
     page.wait_for_function(_READY, timeout=SLOW)
 
 
 def run_all(page: Page, marker: str | None = None) -> None:
-    """Run all cells by the menu; then wait until `marker` stands in an output, or until the kernel is idle again."""
+    """Run all cells with the menu, and wait until an output contains `marker`, or until the kernel is idle if it is None."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     if marker is not None:
@@ -163,7 +163,7 @@ def run_all(page: Page, marker: str | None = None) -> None:
 
 
 def run_in_turn(page: Page, cells: int) -> None:
-    """Run the first cells, each when all that the one before it sent has reached the page."""
+    """Run the first cells one by one. Each waits until the page has received all output of the previous one."""
     for _ in range(cells):
         page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
 
@@ -192,14 +192,14 @@ def change_theme(page: Page, theme: str) -> None:
 
 @attrs.frozen
 class Desk:
-    """A notebook whose page and kernel many tests share: each shows cells of its own, in place of those before."""
+    """A notebook whose page and kernel many tests share. Each test replaces the cells."""
 
     page: Page
     server: Server
     name: str = "desk.ipynb"
 
     def clear(self) -> None:
-        """Make the notebook, the kernel, the page and the browser's memory as they were at first."""
+        """Reset the notebook, the kernel, the page and the browser's storage to their initial state."""
         if self.name not in self.page.url:
             open_notebook(self.page, self.server, write_notebook(self.server, self.name, ""))
         self.page.wait_for_function(_READY, timeout=SLOW)
@@ -211,12 +211,15 @@ class Desk:
         self.page.set_viewport_size({"width": 1280, "height": 900})
 
     def execute(self, code: str) -> None:
-        """Run code in the kernel, in no cell."""
+        """Run code in the kernel without a cell."""
         kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
         self.page.evaluate(f"code => {kernel}.requestExecute({{code}}).done", code)
 
     def show(self, *cells: str, run: int | None = None) -> Page:
-        """Show cells, and run all or the first of them, each when all that the one before it sent has reached the page."""
+        """Show cells, and run the first `run` of them (default: all) one by one.
+
+        Each cell waits until the page has received all output of the previous one.
+        """
         self.page.evaluate(_SHOW, [list(cells), len(cells) if run is None else run])
         return self.page
 
@@ -240,7 +243,7 @@ class Desk:
 
 
 def write_notebook(server: Server, name: str, *cells: str) -> str:
-    """Write a notebook of code cells where the server shows it; give its name."""
+    """Write a notebook of code cells into the server's folder, and return its name."""
     import nbformat
 
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in cells])

@@ -1,4 +1,4 @@
-"""What is measured of a screen: boxes that overlap or are cut, actions that no key reaches, what axe-core finds."""
+"""Check a screen for boxes that overlap or are cut off, actions that no key reaches, and problems that axe-core finds."""
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
@@ -58,12 +58,12 @@ AXE = """async ([place, rules]) => {
 
 
 def look_at(page: Page, place: str, *, rules: list[str] | None = None) -> list[str]:
-    """Return what is wrong with a part of a page, as it is drawn now.
+    """Return the problems in a part of a page, as it is shown now.
 
     Args:
-        place: A selector.
-        rules: The rules of axe-core; by default all of them. Those of colors alone see nothing new at another width, and
-            the others nothing new in another theme.
+        place: CSS selector of the part.
+        rules: Names of axe-core rules (default: all; empty: none). Another width gives the same result for color rules, and
+            another theme gives the same result for all other rules.
     """
     page.mouse.move(0, 0)
     if page.evaluate("typeof axe") == "undefined":

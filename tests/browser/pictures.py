@@ -1,8 +1,8 @@
-"""Pictures of every screen in docs/images, made and compared by the browser tests: `python -m tests.browser.pictures` makes them.
+"""Create or compare the pictures of screens in docs/images. `python -m tests.browser.pictures` creates them.
 
-A test that shows a screen calls `picture`: it compares the screen with its picture, with a tolerance for what differs from run to
-run (ids, times), or makes the picture anew. The picture says with which browser and fonts it was made; where those are
-others, every line of text is elsewhere, and nothing is compared.
+A test that shows a screen calls `picture`, which compares the screen with the stored picture, or creates the picture. The
+comparison tolerates differences between runs, such as ids and times. Each picture stores the browser version and fonts
+that it was made with. With another browser or other fonts, `picture` compares nothing, because lines of text are in other places.
 """
 
 import os
@@ -26,7 +26,7 @@ from workbench.service.rendering.design import LOOKS, word
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 TOLERANCE = 0.02
-"""Mean difference of two pictures, of black to white, seen from so far that letters blur."""
+"""Maximum mean difference of two reduced pictures, in which letters blur; 1 is the difference of black and white."""
 MAKE = "MAKE_PICTURES"
 _FAR = 4  # pixels of the page per pixel of the reduced picture
 _FONTS = """() => ["system-ui", "monospace"].map(font => {
@@ -37,12 +37,12 @@ _FONTS = """() => ["system-ui", "monospace"].map(font => {
 
 
 def picture(shown: Locator, name: str, colors: int = 96) -> None:
-    """Compare what is shown, within five seconds, with its picture; or make the picture, where the environment asks for it.
+    """Compare an element with its picture for up to five seconds, or create the picture first if `MAKE` is set.
 
     Args:
-        shown: What is shown.
-        name: Name of the picture.
-        colors: Colors of a picture that is made.
+        shown: The element on the page.
+        name: Name of the picture, without its extension.
+        colors: Number of colors of a created picture; 0 for all colors.
     """
     page, path = shown.page, IMAGES / f"{name}.png"
     page.mouse.move(0, 0)
@@ -53,6 +53,7 @@ def picture(shown: Locator, name: str, colors: int = 96) -> None:
         image, about = _taken(shown), PngInfo()
         about.add_text("Software", made_with)
         (image.quantize(colors) if colors else image).save(path, pnginfo=about, optimize=True)
+    # text has other line breaks with another browser version or other fonts, so such pictures are not compared
     with Image.open(path) as kept:
         if kept.info.get("Software") != made_with:
             return
@@ -65,7 +66,7 @@ def picture(shown: Locator, name: str, colors: int = 96) -> None:
 
 
 def contact_sheet(shots: Mapping[str, bytes], name: str, columns: int = 5) -> None:
-    """Make one picture of several screens, each with its name, where the environment asks for pictures."""
+    """Create one picture of several screenshots with their names, if `MAKE` is set."""
     if not os.environ.get(MAKE):
         return
     images = [Image.open(BytesIO(shot)).convert("RGB") for shot in shots.values()]
@@ -85,7 +86,7 @@ def _taken(shown: Locator) -> Image.Image:
 
 
 def apart(one: Image.Image, other: Image.Image) -> float:
-    """Return how different two pictures are: 0 the same, 1 black and white, or of another size."""
+    """Return the difference of two pictures, from 0 (equal) to 1 (black and white, or another size)."""
     if any(abs(a - b) > 0.1 * b for a, b in zip(one.size, other.size, strict=True)):
         return 1.0
     size = (other.width // _FAR, other.height // _FAR)
@@ -94,7 +95,7 @@ def apart(one: Image.Image, other: Image.Image) -> float:
 
 
 def specimen() -> str:
-    """Return a page with every part of the design, in the theme of the reader."""
+    """Return an HTML page with every part of the design, in the reader's light or dark theme."""
     with wb.connect(seed=7) as api:
         guide = api.sandbox.guide()
         bought = api.simulate_authorization(
@@ -155,7 +156,7 @@ def specimen() -> str:
 
 
 def main() -> int:
-    """Run the tests that show screens, and let them make the pictures."""
+    """Run the tests that show screens, and let the tests create the pictures."""
     words = [
         sys.executable,
         "-m",

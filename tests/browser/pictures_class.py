@@ -1,4 +1,4 @@
-"""Make the pictures of a class and of drills in docs/images: `python -m tests.browser.pictures_class`."""
+"""Create the pictures of a class and of drills in docs/images: `python -m tests.browser.pictures_class`."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ from workbench.course.task_result import TaskResult
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 STYLE = """body { margin: 16px; font: 13px/1.5 system-ui, sans-serif; } table { border-collapse: collapse; font-size: 12px; margin: 8px 0; }
 th, td { padding: 4px 12px; text-align: left; } tbody tr:nth-child(2n + 1) { background: #f5f5f5; } th { border-bottom: 1px solid #bdbdbd; }"""
-"""As JupyterLab shows the output of a cell."""
+"""Style of a cell's output in JupyterLab."""
 NAMES = ("Ada", "Ben", "Chen", "Dana", "Elif", "Femi", "Gita", "Hugo")
 PROBLEMS = (
     "no authorization of 4.20 USD on the second active card of the guide; there is one of 42.00 USD, not 4.20 USD.",
@@ -27,7 +27,7 @@ PROBLEMS = (
 
 
 def lesson(server: ClassServer) -> None:
-    """Let a class have worked for an hour."""
+    """Create the results of a class that has worked for an hour."""
     for place, task in enumerate(EXERCISES):
         for number, name in enumerate(NAMES[:7]):
             reached = 12 - number % 5
@@ -49,7 +49,7 @@ def lesson(server: ClassServer) -> None:
             record(server.results, name, result)
     for name, missing in (
         ("Ada", []),
-        ("Dana", ["not there yet: the card, stopped; in the nearest one status is active."]),
+        ("Dana", ["not there yet: the card, locked or canceled; in the closest match, status is active."]),
     ):
         last = missing[0] if missing else ""
         record(server.results, name, TaskResult(task="fraud-burst", tries=1, done=not missing, last_problem=last))
@@ -59,7 +59,7 @@ def lesson(server: ClassServer) -> None:
 
 
 def board(page: Page, folder: Path) -> None:
-    """Take the board, with the details of a learner, light and dark."""
+    """Take pictures of the board with a learner's details, light and dark."""
     server = ClassServer(NAMES, folder / "class")
     lesson(server)
     with server.serve() as url:
@@ -75,7 +75,7 @@ def board(page: Page, folder: Path) -> None:
 
 
 def drill(page: Page, name: str) -> None:
-    """Take a drill: the situation, and the check after its good answer."""
+    """Take a picture of a drill: its situation, and the check after its correct answer."""
     with wb.connect(seed=7) as api:
         begun = wb.course.task(name, api)
         shown = [begun._repr_html_()]
@@ -87,7 +87,7 @@ def drill(page: Page, name: str) -> None:
 
 
 def paper(page: Page, folder: Path) -> None:
-    """Take what is printed: a sheet, a certificate, the handout and a plan."""
+    """Take pictures of the printed pages: a sheet, a certificate, the handout and a plan."""
     server = ClassServer(NAMES, folder / "printed")
     lesson(server)
     server.results.set("trainer", "Grace Example")
@@ -106,14 +106,14 @@ def paper(page: Page, folder: Path) -> None:
 
 
 def main() -> None:
-    """Make all of them."""
+    """Create all pictures."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         os.environ["WORKBENCH_STATE"] = f"{folder}/state"
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1500, "height": 700})
         page.set_default_timeout(60_000)
         board(page, Path(folder))
-        page = browser.new_page()  # opened in a new page, since the policy of the board's page forbids other styles
+        page = browser.new_page()  # a new page, because the board's Content-Security-Policy blocks STYLE
         for name in ("fraud-burst", "duplicate-bookings", "rate-limits"):
             drill(page, name)
         paper(page, Path(folder))

@@ -1,4 +1,4 @@
-"""The trainer's board in a browser: it shows what learners did, acts, and sets hostile text as text."""
+"""The trainer's board in a browser shows learners' results, sends actions, and displays hostile text as text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         expect(page.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
         expect(page.locator("#drawer").get_by_text(address)).to_be_visible()
         expect(page.locator("#who")).to_have_value("Ann")
-        record(server.results, "Bob <b>", TaskResult(task="start-1"))  # the board redraws, and the focus must stay
+        record(server.results, "Bob <b>", TaskResult(task="start-1"))  # redraws the board, and must not move the focus
         expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_be_visible()
         page.get_by_role("button", name="Close").focus()
         record(server.results, "Bob <b>", TaskResult(task="purchases-1"))
@@ -76,7 +76,7 @@ def test_certificates_open_in_a_tab_and_print(server: ClassServer, page: Page) -
         expect(certificates.get_by_role("heading", name="Certificate")).to_be_visible()
         expect(certificates.get_by_text("onerror=alert(1)")).to_be_visible()
         assert certificates.locator("img").count() == 0
-        # the style sheet was loaded
+        # this padding comes from the style sheet, so the style sheet was loaded
         assert certificates.evaluate("getComputedStyle(document.body).paddingTop") == "24px"
         assert certificates.pdf().startswith(b"%PDF")
         certificates.close()

@@ -1,4 +1,4 @@
-"""The pictures of the documents that no other browser test comes by: forms, and every part of the design."""
+"""Pictures in the documents that no other browser test compares: forms, reports, and every part of the design."""
 
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from tests.browser.lab import SLOW, Desk, change_theme
 from tests.browser.pictures import picture, specimen
 from tests.browser.test_forms import PURCHASE, START
 
-# pictures are compared only where the browser and the fonts are those of the pictures
 pytestmark = [pytest.mark.browser, pytest.mark.soak, pytest.mark.timeout(180)]
 APPLICATION = """
 wb.form(api.create_user_application, first_name="Ada", last_name="Example", birth_date="1990-02-01",
@@ -73,7 +72,7 @@ def test_pictures_of_an_application(desk: Desk) -> None:
 
 
 def test_pictures_of_the_month(desk: Desk) -> None:
-    """A frame, an explained number and a chart with a running week, in light and dark."""
+    """A report's frame, an explained number, and a chart with a running week, in light and dark."""
     page = desk.show(START, MONTH, *SHOWN.values())
     outputs = page.locator(".jp-OutputArea-executeResult .jp-OutputArea-output")
     expect(outputs).to_have_count(len(SHOWN), timeout=2 * SLOW)
@@ -107,7 +106,7 @@ def test_picture_of_a_form_for_production(desk: Desk) -> None:
 
 
 def test_picture_of_every_part_of_the_design(page: Page, tmp_path: Path) -> None:
-    """The same page in light and dark."""
+    """The page with every part of the design, in light and dark."""
     file = tmp_path / "design.html"
     file.write_text(specimen(), encoding="utf-8")
     for theme, name in (("light", "design"), ("dark", "design-dark")):

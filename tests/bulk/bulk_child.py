@@ -16,5 +16,5 @@ def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) ->
     ready.send("ready")
     try:
         resume(api, path, rows, workers=workers, progress=False)
-    except UsageError:  # no earlier run exists in the file
+    except UsageError:  # the file contains no run to resume
         run(api.create_payment_account, rows, path=path, workers=workers, progress=False)

@@ -28,7 +28,7 @@ from workbench.runs.bulk.rows import raw_bodies
 from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 
-MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # an address with the checksum of another address
+MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # a wrong checksum: the last digit is mistyped
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_evidence_for_unknown_rows_is_looked_up_and_nothing_decided(tmp_path: Pa
     assert "carried out" in found[0].found
     assert len(to_frame(found)) == 2
     assert result.counts == {"done": 2, "unknown": 2}
-    for one in found:  # what a person decided counts, also against the evidence
+    for one in found:  # a person's resolution takes precedence over the evidence
         api.journal.resolve(one.attempt, "not_sent")
     assert [(one.proposal, one.found) for one in investigate(api, result)] == [
         ("not_sent", "the journal says not sent")
@@ -293,7 +293,7 @@ def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Pa
             else f'[{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}]' if suffix == ".json"
             else f'{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}\n'
         )  # fmt: skip
-        # the error is raised for the row, or because the file is unreadable
+        # InvalidRequest names the row's problem; UsageError means that the file is unreadable
         with pytest.raises((InvalidRequest, UsageError)):
             run(api_of(sandbox).simulate_refund, path, progress=False)
 
@@ -333,6 +333,14 @@ def test_deep_columns_are_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
         run(api_of(sandbox).simulate_refund, path, progress=False)
     with pytest.raises(UsageError):
         run(api_of(sandbox).simulate_refund, [{"amount" + ".a" * 20_000: FULL}], progress=False)
+
+
+def test_a_column_that_occurs_twice_is_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Two columns of one name are named as such, since the name itself is right."""
+    path = tmp_path / "twice.csv"
+    path.write_text("dispute_id,status,status\nx,canceled,canceled\n")
+    with pytest.raises(InvalidRows, match=r"status \(column 3\) is one of several columns named status"):
+        run(api_of(sandbox).update_dispute, path, progress=False)
 
 
 def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: P
     applied = run(api.simulate_refund, path, progress=False)
 
     assert applied.ok
-    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 × cents, sum 250, from 250 to 250, and 1 × FULL"
+    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 in cents, sum 250, from 250 to 250, and 1 × FULL"
 
 
 def timeout_at(*numbers: int) -> Callable[[int], None]:
@@ -300,6 +300,10 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
     earlier[0]["email"] = "other@example.com"
     with pytest.raises(RunChanged, match="row 1 changed after sending"):
         resume(api, path, earlier, accept_changes=True, progress=False)
+    with pytest.raises(RunChanged, match="rows 2, 3 removed after sending"):
+        resume(api, path, rows[:1], accept_changes=True, progress=False)
+    with pytest.raises(UsageError, match=r"row 9 has no unknown outcome \(unknown: 3\)"):
+        resume(api, path, rows, resolved={9: "done"}, progress=False)
 
     final = resume(api, path, later, accept_changes=True, resolved={3: "done"}, progress=False)
     assert final.ok
@@ -464,7 +468,7 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
             raise httpx.ReadTimeout("late")
 
     run(api_of(sandbox, before=lost).create_user_application, rows, path=path, progress=False)
-    with pytest.raises(UsageError, match="row 1 has a known outcome"):
+    with pytest.raises(UsageError, match=r"row 1 has no unknown outcome \(unknown: 2\)"):
         resume(api_of(sandbox), path, rows, resolved={1: "done"}, progress=False)
     with pytest.raises(UsageError, match='"done" or "not_sent"'):
         resume(api_of(sandbox), path, rows, resolved={2: "lost"}, progress=False)  # type: ignore[dict-item]
@@ -476,7 +480,7 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])
 def test_signatures_and_reads_cannot_be_run_in_bulk(sandbox: Sandbox, name: str) -> None:
     """In particular `sign_withdrawal`, which authorizes moving funds, is refused."""
-    with pytest.raises(UsageError, match=r"one at a time|is a read"):
+    with pytest.raises(UsageError, match=r"once for each withdrawal|is a read"):
         run(getattr(api_of(sandbox), name), [{}], progress=False)
 
 
@@ -585,7 +589,7 @@ def test_no_frame_holds_refused_rows(sandbox: Sandbox, tmp_path: Path, how: str)
     "options", [{"workers": n} for n in (0, -1, 65, True, 2.0, "2", None)] + [{"on_unknown": "skip"}, {"on_unknown": 1}]
 )
 def test_options_outside_their_range_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
-    """A run whose options are out of range names the option, sends nothing and writes no file."""
+    """The error of a run whose options are out of range names the option. Nothing is sent, and no file is written."""
     requests: list[int] = []
     api = api_of(Sandbox(seed=7), before=requests.append)
 

@@ -80,7 +80,7 @@ class Service(httpx.BaseTransport):
             now = self.calls == self._at
         time.sleep(0.001)
         if self.reached and self._kind == "progress callback":
-            self._raised.wait(10)  # without this wait, all rows might be sent before the thread of the callback runs
+            self._raised.wait(10)  # otherwise all rows might be sent before the callback's thread runs
         if now:
             self.reached = True
             if self._kind in SIGNALS:

@@ -1,4 +1,4 @@
-"""One life in which every planted value is sent, answered or delivered somewhere."""
+"""A session in which every planted value occurs in a request, an answer or a delivery."""
 
 import base64
 import logging
@@ -28,19 +28,19 @@ USER = "3f2a0b1c-0000-4000-8000-000000000001"
 
 
 class LogCapture(logging.Handler):
-    """Keep every log record as text, with its arguments."""
+    """A log handler that stores every record as text, with its arguments."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line."""
+        """Store a record."""
         self.lines.append(f"{record.name} {record.getMessage()} {record.args!r} {record.exc_info!r}")
 
 
 class Recorded(httpx.BaseTransport):
-    """Keep every byte that goes to a service and comes back from it."""
+    """A transport that stores all bytes of requests and responses."""
 
     def __init__(self, inner: httpx.BaseTransport, went: list[bytes]) -> None:
         self.is_embedded = isinstance(inner, SandboxTransport)  # the client reads this attribute of its transport
@@ -48,7 +48,7 @@ class Recorded(httpx.BaseTransport):
         self._went = went
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send it on."""
+        """Pass a request to the inner transport, and store the request and the response."""
         answer = self._inner.handle_request(request)
         self._went += [repr(request.headers.raw).encode(), request.read(), answer.read()]
         return answer
@@ -56,7 +56,7 @@ class Recorded(httpx.BaseTransport):
 
 @attrs.frozen(kw_only=True)
 class Life:
-    """What is left of it: the session, all that was given back, the files, the log, secrets that were drawn, all bytes sent."""
+    """The session after all calls, its results, files and log, the secrets that were generated, and all transferred bytes."""
 
     api: Session
     things: dict[str, Any]
@@ -144,7 +144,7 @@ def _withdraw(api: Session, things: dict[str, Any]) -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    """Live it once: every write, the controls, webhooks, a withdrawal, a bulk run and a kept sequence."""
+    """Run once: every write, the controls, webhooks, a withdrawal, a bulk run and a sequence with a file."""
     folder = tmp_path_factory.mktemp("canaries")
     captured, root = LogCapture(), logging.getLogger()
     went: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Every way a call, a file, a form or a withdrawal can end badly while it was given a planted value."""
+"""Every way in which a call, a file, a form or a withdrawal with a planted value can fail."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,7 +30,7 @@ SALE = {
 
 @attrs.frozen
 class End:
-    """What is done, and the error it must end in: an end that ended otherwise would show nothing."""
+    """An action, and the error that it must raise. With another error, or none, the test would prove nothing."""
 
     error: type[BaseException]
     act: Callable[[Path], Any]

@@ -1,4 +1,4 @@
-"""The places of `places.PLACES` that came later: screens, agents, recordings, a class, drills, queries, evidence and spans."""
+"""More places to search, like `places.PLACES`: screens, agents, recordings, a class, drills, queries, evidence and spans."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ WRONG: dict[str, Any] = {**PERSON, "national_id": "000771293x", "email": "zqmail
 
 
 def _wire(values: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments by their names on the wire."""
+    """Return arguments by wire name."""
 
     def camel(name: str) -> str:
         first, *rest = name.split("_")
@@ -35,7 +35,7 @@ def _wire(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _people(api: Any) -> str:
-    """Put planted people into a sandbox, and return the id of one."""
+    """Create people with planted values in a sandbox, and return the id of one user."""
     user = str(api.create_user_application(**PERSON).id)
     api.update_user(user_id=user, **CHANGES)
     api.create_payment_account(user_id=user, **ACCOUNT)
@@ -57,7 +57,7 @@ def _people(api: Any) -> str:
 
 
 def _overview(_: Life, folder: Path) -> Iterator[str]:
-    """Show the overview of a year, with the rewards of a user, and write it to a file."""
+    """Yield the overview of a year with the rewards of a user, and the panel as a document."""
     with wb.connect(seed=7) as api:
         _people(api)
         shown = wb.browse(api)
@@ -140,7 +140,7 @@ def _spans(_: Life, __: Path) -> list[str]:
     return [one.to_json() for one in collected.get_finished_spans()]
 
 
-# a class, and learning
+# classes, and learning from traffic
 
 
 def _class(_: Life, folder: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Planted values in the cells of the shipped notebooks, in place of the people they make up."""
+"""Replace the fictitious people in the cells of the shipped notebooks by planted values."""
 
 import json
 from pathlib import Path
@@ -13,11 +13,11 @@ PLANTS = {
     "The cardholder was abroad": "Zqevidence: The cardholder was abroad", '"account_number": "000123456"': '"account_number": "000773129731"',
     "000123456": "000771293",
 }  # fmt: skip
-"""What the shipped notebooks put in of made-up people, and what is planted in its place."""
+"""Values of fictitious people in the shipped notebooks, and the planted value that replaces each."""
 
 
 def plant(path: Path, folder: Path) -> tuple[Path, list[str]]:
-    """Write a notebook with planted values in its cells; return it, and what was planted."""
+    """Write a copy of a notebook with planted values; return its path and the names of the planted values."""
     notebook = json.loads(path.read_text())
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":

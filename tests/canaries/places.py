@@ -1,4 +1,4 @@
-"""Every place in which planted values are looked for, each with what it gives to read and what belongs there."""
+"""Every place that is searched for planted values, with a function that reads it and the values that may occur there."""
 
 import io
 import json
@@ -32,10 +32,10 @@ HERE = Path(__file__).parents[2]
 
 @attrs.frozen
 class Place:
-    """Somewhere that a value might come to lie."""
+    """A place in which a planted value could be stored or shown."""
 
     read: Callable[[Life, Path], Texts]
-    says: str  # text that must occur, which shows that the search covers real output
+    says: str  # text that must occur in the output, which shows that the output is not empty
     belongs: frozenset[str] = frozenset()  # planted values that must occur in this output; no others may
     slow: bool = False
 
@@ -80,7 +80,7 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
 def _file(*names: str) -> Callable[[Life, Path], Texts]:
     def read(life: Life, _: Path) -> Iterator[bytes]:
         for name in names:
-            (life.folder / name).stat()  # this raises an error if the file is missing
+            (life.folder / name).stat()  # raises an error if the file is missing
             for beside in life.folder.glob(f"{name}*"):
                 yield beside.read_bytes()
 
@@ -160,12 +160,12 @@ def _panel_exports(life: Life, folder: Path) -> Iterator[bytes]:
 
 
 def widgets() -> str:
-    """Return the state of all widgets there are, as a notebook saves it."""
+    """Return the state of all open widgets, as a notebook saves it."""
     return json.dumps(ipywidgets.Widget.get_manager_state(drop_defaults=False), default=str)
 
 
 def _filled(api: Any) -> dict[str, dict[str, Any]]:
-    """Return arguments for a form of each operation that takes any."""
+    """Return arguments for the form of each operation that has arguments."""
     guide = api.sandbox.guide()
     user, company = guide["users"]["approved"][0], guide["companies"][0]
     contract = api.list_contracts()[0]
@@ -200,7 +200,7 @@ def _filled(api: Any) -> dict[str, dict[str, Any]]:
 
 
 def _forms(_: Life, __: Path) -> Iterator[str]:
-    """Fill a form of every operation, look at it, and close it, send it, or reveal its answer and hide that again."""
+    """Yield the texts of a form of every operation: filled in and closed; sent; with a revealed and hidden answer."""
     with wb.connect(seed=11) as api:
         filled = _filled(api)
         assert set(filled) == {name for name in OPERATIONS if name != "list_contracts"}
@@ -241,7 +241,7 @@ def _bulk(_: Life, folder: Path) -> Iterator[str]:
 
 
 def command(*words: str) -> str:
-    """Run a command line in this process, and give all it wrote."""
+    """Run a command line in this process, and return all its output."""
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(out):
         main(list(words))
@@ -302,7 +302,7 @@ def _reports(life: Life, _: Path) -> Iterator[str]:
 
 
 def _notebooks(_: Life, __: Path) -> Iterator[bytes]:
-    """Sources, outputs and metadata of the shipped notebooks, as they are stored."""
+    """Yield the files of the shipped notebooks, with sources, outputs and metadata."""
     for one in sorted((HERE / "notebooks").glob("*.ipynb")):
         yield one.read_bytes()
 
@@ -334,4 +334,4 @@ PLACES: dict[str, Place] = {
     "reports about a client": Place(_reports, "key_fingerprint"),
     "shipped notebooks": Place(_notebooks, "wb.connect(seed=7"),
 }
-"""What is printed of errors has a table of its own: `ends.ENDS`, in all modes of tracebacks."""
+"""Places by name. Errors have a separate table, `ends.ENDS`, which is tested in all modes of tracebacks."""

@@ -1,4 +1,4 @@
-"""One list of private values to plant, each made so that it stands nowhere by chance."""
+"""The private values to plant. Each is so unusual that it does not occur anywhere by chance."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -57,7 +57,7 @@ PLANTED: dict[str, str] = {
     "private key": "7731" * 16,
     "seed phrase": "zqlegal winner thank",
 }
-"""What each value is called, and what to look for."""
+"""Planted values: the name of each, and the text to search for."""
 
 _DATES = {"1917-03-29": "date(1917, 3, 29)", "1919-11-23": "date(1919, 11, 23)"}
 
@@ -108,7 +108,7 @@ PHRASE = "zqlegal winner thank year wave sausage worth useful legal winner thank
 
 
 def found(text: str | bytes, more: Iterable[str] = ()) -> list[str]:
-    """Return the names of the planted values that stand in a text or in bytes; of `more`, the values themselves."""
+    """Return the names of the planted values, and the values of `more`, that occur in a text or in bytes."""
     told = (text if isinstance(text, str) else text.decode("latin-1")).lower()
     needles = {**PLANTED, **{one: one for one in more}, **{f"{one} as a date": text for one, text in _DATES.items()}}
     return [name for name, needle in needles.items() if needle.lower() in told]

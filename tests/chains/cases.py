@@ -1,4 +1,4 @@
-"""Random withdrawals, the same for the same seed, for tests that ask a second library."""
+"""Random withdrawals for tests that compare with another library. The same seed gives the same withdrawals."""
 
 import random
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 @dataclass
 class Chance:
-    """Draws addresses, amounts and keys."""
+    """A source of random addresses, amounts, keys and withdrawals."""
 
     source: random.Random
 

@@ -1,4 +1,4 @@
-"""Small frames to draw, their sums known by heart."""
+"""Small frames for charts, with known sums."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
@@ -16,7 +16,7 @@ MARCH = datetime(2026, 3, 3, 12, tzinfo=UTC)
 
 
 def rewards_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Make a frame of rewards activity, earned unless said otherwise."""
+    """Return a frame of rewards activity. The default type of a row is "earned"."""
     items = [RewardsItem(**{"type": "earned", "id": str(n), **row}) for n, row in enumerate(rows)]
     return wb.to_frame(items, of="list_rewards_activity")
 
@@ -30,7 +30,7 @@ def _spent(points: str, cents: int, merchant: str, category: str, at: datetime, 
 
 
 def rewards() -> pd.DataFrame:
-    """Seven rows: 42.75 points earned, 25 redeemed, over three months."""
+    """Return seven rows of rewards activity over three months: 42.75 points earned, 25 redeemed."""
     return rewards_of(
         [
             _spent("2.5", 250, "Blue Door", "dining", JANUARY, 1),
@@ -45,7 +45,7 @@ def rewards() -> pd.DataFrame:
 
 
 def no_rewards() -> pd.DataFrame:
-    """No rewards, with their columns."""
+    """Return an empty frame of rewards activity."""
     return rewards_of([])
 
 
@@ -57,7 +57,7 @@ def contracts() -> Any:
 
 
 def history() -> pd.DataFrame:
-    """Three people: one approved after two days, one after coming back, one still pending."""
+    """Return the statuses of three users: one approved after two days, one after `needsInformation`, one still pending."""
     rows = [
         ("a", 1, "pending"), ("a", 3, "approved"),
         ("b", 1, "pending"), ("b", 2, "needsInformation"), ("b", 7, "pending"), ("b", 11, "approved"),
@@ -75,7 +75,7 @@ def history() -> pd.DataFrame:
 
 
 def stays() -> pd.DataFrame:
-    """Stays of the three people in a status, those without an end among them."""
+    """Return the days that the three users spent in each status; missing for a status that has not ended."""
     rows = [("pending", 2.0), ("pending", 1.0), ("needsInformation", 5.0), ("pending", 4.0), ("approved", None)]
     made = pd.DataFrame(rows, columns=["status", "days"]).astype({"days": "Float64"})
     made.attrs.update(kind="time_in_status", notes=[])
@@ -98,28 +98,28 @@ def _purchases() -> pd.DataFrame:
 
 
 def spent() -> pd.DataFrame:
-    """Forty days of transactions."""
+    """Return the transactions of forty days."""
     return _purchases().copy()
 
 
 def declined() -> pd.DataFrame:
-    """The same transactions, the declined ones first."""
+    """Return the transactions of forty days, declined ones first."""
     return spent().sort_values("status", key=lambda statuses: statuses != "declined", kind="stable")
 
 
 def nothing_spent() -> pd.DataFrame:
-    """No transactions, with their columns."""
+    """Return an empty frame of transactions."""
     return wb.history([]).transactions()
 
 
 def disputes() -> pd.DataFrame:
-    """The disputes of a sandbox."""
+    """Return the disputes of a sandbox."""
     with wb.connect() as api:
         return wb.history(api.sandbox.records("dispute")).filter(at="2026-06-01").disputes()
 
 
 def balances() -> pd.DataFrame:
-    """Two days of a chain."""
+    """Return the balances of one chain on two days."""
     at = pd.to_datetime([datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)], utc=True)
     made = pd.DataFrame({"at": at, "chain": ["Base Sepolia"] * 2, "value_usd": [Decimal(5), Decimal(7)]})
     made.attrs.update(kind="balances", notes=[])

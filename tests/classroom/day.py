@@ -1,8 +1,8 @@
-"""A class of twelve on a day, as one campaign: `python -m tests.classroom.day`, with `--write` into tests/classroom/jobs.md.
+"""Simulate a day of a class of twelve: `python -m tests.classroom.day`. With `--write`, write tests/classroom/jobs.md.
 
-The class server is a process on a small disk of its own (a tmpfs, which needs root). Its clock can be moved, so that lunch
-lasts seconds. Learners do their tasks by the client and the course of the workbench; the trainer by requests, commands and
-the board in Chromium. After each step the board is compared with what the script knows to be so, cell by cell.
+The class server is a process with a separate small disk (a tmpfs, which needs root). The script can move the server's clock,
+so that lunch takes seconds. Learners do their tasks with the client and the course of the workbench. The trainer uses
+requests, commands and the board in Chromium. After each step, each cell of the board is compared with the expected state.
 """
 
 import csv
@@ -50,13 +50,13 @@ sys.exit(main(sys.argv[1:]))
 
 @attrs.define
 class Expected:
-    """What is so for a learner, by what the script did."""
+    """The expected state of a learner, from the script's actions."""
 
     joined: bool = False
     idle: bool = False
     places: set[str] = attrs.field(factory=set)
     stuck: set[str] = attrs.field(factory=set)
-    results: dict[str, list[Any]] = attrs.field(factory=dict)  # number of done tasks, tries and hints, by task
+    results: dict[str, list[Any]] = attrs.field(factory=dict)  # by task: [whether done, tries, hints]
 
     def result(self, task: str) -> list[Any]:
         return self.results.setdefault(task, [False, 0, 0])
@@ -64,7 +64,7 @@ class Expected:
 
 @contextmanager
 def disk(folder: Path) -> Iterator[Path]:
-    """Mount a small disk."""
+    """Mount a small disk within the block, and yield its folder."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)], check=True)
     try:
@@ -88,7 +88,7 @@ class Day:
         self.compared = Counter[str]()
         self.differences: list[str] = []
         self.said: list[str] = []
-        self.unanswered: list[str] = []  # requests of the board's page that failed
+        self.unanswered: list[str] = []  # failed requests of the board's page
         self.sessions: dict[tuple[str, str], Any] = {}
         self.start("--learners", str(roster))
 
@@ -116,7 +116,7 @@ class Day:
         self.process.wait()
 
     def pass_time(self, seconds: float) -> None:
-        later = self.offset.with_name("later")  # the server never reads a part of the file
+        later = self.offset.with_name("later")  # replaced atomically, so that the server never reads half of it
         later.write_text(str(float(self.offset.read_text()) + seconds))
         later.replace(self.offset)
 
@@ -140,7 +140,7 @@ class Day:
         self.known[name].joined = True
 
     def begin(self, name: str, place: str) -> Any:
-        """Run the first cell of a notebook or drill."""
+        """Begin a notebook or drill as its first cell does, and return the session."""
         url = f"{self.url}/{self.codes[name]}"
         answer = membership.ask(url, None, {"kind": "begin", "task": place})
         self.sessions[name, place] = wb.connect(f"{url}/{answer['place']}")
@@ -153,7 +153,7 @@ class Day:
         return shown
 
     def solve(self, name: str, task: str, place: str, code: str | None = None, facts: Any = None) -> None:
-        """Run the answer of a task, or other code, in a cell of a learner."""
+        """Run a task's answer, or other code if given, as a learner's cell does."""
         api = self.sessions[name, place]
         guide = api.sandbox.guide()
         names = {"wb": wb, "api": api, "guide": guide, "card": guide["cards"]["active"][0], "facts": facts}
@@ -161,7 +161,7 @@ class Day:
         exec(compile(text, f"<{task}>", "exec"), names)
 
     def check(self, name: str, task: str, place: str, *, tried: bool) -> bool:
-        """Check a task, and know what the board has to say of it."""
+        """Check a task, and update the expected state of the board. Return whether the task is done."""
         ok = wb.course.check(task, self.sessions[name, place]).ok
         result = self.known[name].result(task)
         if not result[0]:
@@ -183,8 +183,8 @@ class Day:
     # content of the board
 
     def compare(self, step: str) -> None:
-        """Compare each cell of the board with what is so, and its page with its data."""
-        for name, known in self.known.items():  # active learners report once a minute, even if this machine is slow
+        """Compare each cell of the board's data with the expected state, and the board's page with the data."""
+        for name, known in self.known.items():  # a learner without a request for 60 s counts as idle
             if known.joined and not known.idle:
                 httpx.get(f"{self.url}/{self.codes[name]}/_class", timeout=60)
         board = httpx.get(f"{self.url}/board/data", headers={"trainer-key": self.key}, timeout=60).json()
@@ -207,7 +207,7 @@ class Day:
 
     def _compare_page(self, step: str) -> None:
         self.page.wait_for_function("() => document.querySelector('#grid tbody tr')")
-        for _ in range(2):  # the server may have sent the first response before the step ended
+        for _ in range(2):  # the first response may be from before the step
             with self.page.expect_response(lambda answer: "board/data" in answer.url and answer.status == 200):
                 pass
         self.page.wait_for_timeout(300)
@@ -248,7 +248,7 @@ def step(title: str) -> Callable[[Callable[[Day], str]], Callable[[Day], str]]:
 
 
 def refusal(act: Callable[..., object], *arguments: object) -> str:
-    """Return the message of an act that has to be refused."""
+    """Return the message of a call that must be refused."""
     with pytest.raises(wb.WorkbenchError) as refused:
         act(*arguments)
     return str(refused.value)
@@ -456,7 +456,7 @@ def _(day: Day) -> str:
 
 
 def run(folder: Path, page: Page) -> tuple[list[str], Day]:
-    """Do the day, and return the lines of its table."""
+    """Run all steps of the day, and return the lines of the table."""
     lines = []
     with disk(folder / "disk") as mounted:
         day = Day(mounted, folder, page)
@@ -476,7 +476,7 @@ def run(folder: Path, page: Page) -> tuple[list[str], Day]:
 
 
 def main(arguments: list[str]) -> int:
-    """Do the day and print its table; return 1 if the board said what is not so."""
+    """Run the day and print its table. Return 1 if the board differed from the expected state."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))

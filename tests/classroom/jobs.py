@@ -1,10 +1,10 @@
-"""Thirty jobs of a trainer, each done by commands, requests and pages, as a trainer and learners do them.
+"""Do the jobs of a trainer with commands, requests and pages, as a trainer and learners do.
 
-    python -m tests.classroom.jobs            does all of them, and prints the table
-    python -m tests.classroom.jobs NAME …     does some
+    python -m tests.classroom.jobs            does all jobs, and prints the table
+    python -m tests.classroom.jobs NAME …     does the named jobs
     python -m tests.classroom.jobs --write    writes the table into tests/classroom/jobs.md, and the pictures into docs/images
 
-The class server, each learner and each command are processes of their own.
+The class server, each learner and each command are separate processes.
 """
 
 import csv
@@ -72,7 +72,7 @@ class School:
 
     @contextmanager
     def serving(self, options: list[str], name: str, folder: Path) -> Iterator[str]:
-        """Serve another class, in the environment of a person, and yield its URL."""
+        """Serve another class with the environment variables of a person, and yield its URL."""
         command = [*PROGRAM, "course", *options]
         with subprocess.Popen(
             command, cwd=folder, env=self.environ(name), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -104,7 +104,7 @@ class School:
         return {**kept, **home, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def command(self, name: str, *words: str, code: int = 0) -> str:
-        """Run a command of a person; return what it printed."""
+        """Run a command as a person, require its exit code, and return its output."""
         ran = subprocess.run(
             [*PROGRAM, *words],
             capture_output=True,
@@ -118,7 +118,7 @@ class School:
         return ran.stdout if code == 0 else ran.stdout + ran.stderr
 
     def cells(self, name: str, code: str, *, ends: int = 0) -> str:
-        """Run cells of a learner in a new kernel; return what they printed."""
+        """Run code as a learner in a new process, require its exit code, and return its output."""
         ran = subprocess.run(
             [sys.executable, "-c", CELL + code], capture_output=True, text=True, check=False, timeout=120,
             env=self.environ(name), cwd=self.own / "people" / name,
@@ -155,7 +155,7 @@ class School:
 
 
 class Links(HTMLParser):
-    """Names and links of the printed sheets."""
+    """The names and links on the printed sheets."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

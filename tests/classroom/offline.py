@@ -1,11 +1,12 @@
-"""Install on a laptop without internet, with all packages: `python -m tests.classroom.offline [FOLDER]`.
+"""Install all packages from a class server on a laptop without internet: `python -m tests.classroom.offline [FOLDER]`.
 
-It fetches the packages of this system (with internet, unless FOLDER is a class that was prepared), serves the class with a self-signed certificate, and
-runs the line of its page /setup in an empty folder and environment, in a network namespace that has the loopback interface only (Linux, `unshare`).
-The installed workbench then joins by the link and reads the sandbox of the class; the figures are printed.
+The script fetches the packages for this system from the internet, unless FOLDER is a prepared class. It serves the class with a
+self-signed certificate, and runs the command on its page /setup in an empty folder without environment variables, in a network
+namespace with only the loopback interface (Linux, `unshare`). The installed workbench then joins with the learner's link and reads
+the class sandbox. The script prints the figures.
 
-`--load FOLDER` measures calls of ten learners to a class server with TLS, alone and while ten laptops download at 10 MB/s each (with `curl`), and the
-memory of the server.
+`--load FOLDER` measures calls of ten learners to a class server with TLS, with and without ten downloads (`curl`) at 10 MB/s each,
+and the memory of the server.
 """
 
 import html
@@ -34,19 +35,19 @@ REACHED = "import socket; socket.create_connection(('192.0.2.1', 443), timeout=3
 
 
 def line_of(page: str, program: str = "python3") -> str:
-    """Return the line of a page to install with a program."""
+    """Return the installation command on a setup page that begins with a program's name."""
     return [
         html.unescape(line) for line in re.findall(r"<pre class='line'>(.*?)</pre>", page) if line.startswith(program)
     ][-1]
 
 
 def laptop(folder: Path) -> dict[str, str]:
-    """Return the environment variables of a laptop that never had a workbench."""
+    """Return the environment variables of a laptop without a workbench."""
     return {"HOME": str(folder), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
 def trial(folder: Path) -> None:
-    """Serve the class of a folder, and install from it in a new folder."""
+    """Serve the class in a folder, install the workbench from the class in a new folder, and join."""
     certificate, key = folder / "class-tls.crt", folder / "class-tls.key"
     self_signed(certificate, key, ["127.0.0.1"])
     server = ClassServer(["Ann"], folder)
@@ -75,7 +76,7 @@ def trial(folder: Path) -> None:
 
 
 def calls(url: str, codes: list[str], certificate: Path, seconds: float) -> list[float]:
-    """Return the sorted times in milliseconds of calls that learners make five times a second."""
+    """Return the sorted durations, in milliseconds, of calls that each learner makes up to five times a second."""
     times: list[float] = []
     until = time.monotonic() + seconds
 
@@ -93,7 +94,7 @@ def calls(url: str, codes: list[str], certificate: Path, seconds: float) -> list
 
 
 def load(folder: Path, seconds: float = 15) -> None:
-    """Measure calls with and without downloads, three times in turn."""
+    """Measure calls without and with downloads alternately, three times each."""
     largest = max((folder / "setup" / "wheels").iterdir(), key=lambda file: file.stat().st_size)
     command = [
         sys.executable,
@@ -131,7 +132,7 @@ def load(folder: Path, seconds: float = 15) -> None:
 
 
 def main() -> None:
-    """Prepare the folder, and run the trial without a network; or measure the load."""
+    """Prepare the folder and run the installation without a network, or measure the load with `--load`."""
     if sys.argv[1:2] == ["--load"]:
         load(Path(sys.argv[2]).resolve())
         return

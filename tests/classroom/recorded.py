@@ -1,4 +1,4 @@
-"""Results that a test stores as a learner's attempt does."""
+"""Store results of learners in tests, as a learner's attempt does."""
 
 import attrs
 
@@ -7,5 +7,5 @@ from workbench.course.task_result import TaskResult
 
 
 def record(results: Results, learner: str, result: TaskResult) -> None:
-    """Store a learner's result in a task."""
+    """Store a learner's result of a task."""
     results.set(f"result\n{learner}\n{result.task}", attrs.asdict(result))

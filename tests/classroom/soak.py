@@ -1,8 +1,9 @@
-"""A class server with learners at work for hours: `python -m tests.classroom.soak --hours 2 --learners 30 --rate 15`.
+"""Run a class server with active learners for hours: `python -m tests.classroom.soak --hours 2 --learners 30 --rate 15`.
 
-The server is a process of its own on a folder. Each learner connects, buys, settles, refunds, reads, moves the clock, registers endpoints,
-takes snapshots, reports tries and hints, and resets the sandbox now and then; the trainer's board is read each second. Once a minute the
-server's memory, threads, files, sockets and processor time are written to `--out`, one JSON object a line; `--read` prints what it shows.
+The server is a separate process. Each learner connects, makes purchases, settles, refunds, reads, moves the clock, registers
+endpoints, takes snapshots, reports tries and hints, and sometimes resets the sandbox. The trainer's board is read each second. Once
+a minute, the server's memory, threads, files, sockets and processor time are written to `--out` as a JSON line. `--read` prints the
+figures of that file.
 """
 
 import argparse
@@ -25,11 +26,11 @@ from workbench.course.task_files import EXERCISES
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 RESET_AFTER = 300  # calls between resets, about ten minutes of a learner's work
-WARM = 600  # seconds within which every part of the server runs at least once
+WARM = 600  # seconds to leave out of the figures; each part of the server has run once by then
 
 
 class Learner:
-    """One learner at work, by HTTP."""
+    """A learner who uses the sandbox over HTTP."""
 
     def __init__(self, url: str, chance: random.Random) -> None:
         self.url, self.chance = url, chance
@@ -54,7 +55,7 @@ class Learner:
         return str(answer.json()["transactionId"])
 
     def step(self) -> None:
-        """Do one thing a learner does."""
+        """Do one random action of a learner."""
         do = self.chance.random()
         if do < 0.3:
             bought = self.buy()
@@ -86,11 +87,11 @@ class Learner:
             self.control("deposit", amount="0.45")
         if self.chance.random() < 1 / RESET_AFTER:
             self.control("reset")
-            self.http.close()  # restart the learner's kernel
+            self.http.close()  # as when the learner restarts the kernel
             self._join()
 
     def work(self, until: float, pause: float) -> None:
-        """Work with pauses until a moment."""
+        """Do actions with pauses until a time of the monotonic clock."""
         while time.monotonic() < until:
             time.sleep(self.chance.expovariate(1 / pause))
             try:
@@ -101,7 +102,7 @@ class Learner:
 
 
 def look(process: int, folder: Path) -> dict[str, float]:
-    """Return what a process holds: memory in MB, threads, descriptors by kind, processor seconds, files of the class in MB."""
+    """Return a process's memory in MB, threads, open files and sockets, processor seconds, and size of the class folder in MB."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     held = []
     for link in Path(f"/proc/{process}/fd").iterdir():
@@ -119,7 +120,7 @@ def look(process: int, folder: Path) -> dict[str, float]:
 
 
 def run(hours: float, learners: int, rate: float, seed: int, out: Path) -> None:
-    """Run the class and write what the server holds."""
+    """Run the class, and write the server's figures once a minute."""
     with tempfile.TemporaryDirectory() as name, out.open("w", encoding="utf-8") as lines:
         folder = Path(name) / "class"
         served = subprocess.Popen(
@@ -166,7 +167,7 @@ def run(hours: float, learners: int, rate: float, seed: int, out: Path) -> None:
 
 
 def read(out: Path) -> None:
-    """Print what the server held every ten minutes, after the first ten and at the end, and the most in between."""
+    """Print the server's figures every ten minutes, and their means after ten minutes and at the end, and their maximum."""
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if "seconds" in row]
     held = ("memory", "threads", "files", "sockets", "disk", "calls", "errors")

@@ -1,4 +1,4 @@
-"""The jobs of a trainer that need no browser, some of them in `make test`; `python -m tests.classroom.jobs` does all."""
+"""Jobs of a trainer. `make test` checks the pages that list them, and `python -m tests.classroom.jobs` runs all."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def test_the_board_says_what_is_so_on_a_day_of_a_class() -> None:
 
 @pytest.mark.soak
 def test_a_trainer_pauses_the_class(tmp_path: Path) -> None:
-    page: Any = None  # no browser is installed
+    page: Any = None  # this job needs no browser
     school = School(tmp_path, page, write=False)
     try:
         school.join("Learner 5")

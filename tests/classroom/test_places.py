@@ -1,10 +1,12 @@
-"""A place for each notebook and drill, and a board that says what is so."""
+"""Each notebook and drill has a separate sandbox in a class, and the board shows their true state."""
 
 import asyncio
 import json
 import os
 import re
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,11 +19,11 @@ import pytest
 import workbench as wb
 from tests.classroom.recorded import record
 from workbench.base.errors import ApiError, UnusableFile, UsageError
-from workbench.base.system.messages import Request
+from workbench.base.system.messages import Request, Response
 from workbench.course import membership
-from workbench.course.classroom import ClassServer, class_state, exports
-from workbench.course.classroom.class_results import read_roster
-from workbench.course.classroom.learner_sandboxes import MAX_OPEN
+from workbench.course.classroom import ClassServer, class_state, exports, learner_sandboxes
+from workbench.course.classroom.class_results import Learner, read_roster
+from workbench.course.classroom.learner_sandboxes import MAX_OPEN, LearnerSandboxes
 from workbench.course.task_files import EXERCISES, read_file
 from workbench.course.task_result import TaskResult
 from workbench.sandbox.internals import internals
@@ -53,7 +55,7 @@ def server(tmp_path: Path) -> Iterator[ClassServer]:
 
 @pytest.fixture
 def ann(server: ClassServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """The URL of Ann, whose process this is."""
+    """Yield the class URL of the learner Ann, with this process set up as hers."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     monkeypatch.setattr(membership, "_places", [])
     with server.serve() as url:
@@ -154,7 +156,7 @@ that = "no refund"
 def test_purchases_that_the_trainer_pushes_are_not_calls_of_the_learner(
     server: ClassServer, ann: str, tmp_path: Path
 ) -> None:
-    """Neither as a try, nor as the call that a task asks for, nor as a call too many."""
+    """The trainer's purchase neither counts as a try nor meets or breaks a criterion of the task."""
     (tmp_path / "one-purchase.toml").write_text(PURCHASE_TASK)
     server.tasks = {**server.tasks, "one-purchase": read_file(tmp_path / "one-purchase.toml")}
     with first_cell("02") as api:
@@ -170,7 +172,7 @@ def test_purchases_that_the_trainer_pushes_are_not_calls_of_the_learner(
 
 
 def test_requests_of_one_learner_at_the_same_time_are_all_counted(server: ClassServer, ann: str) -> None:
-    """No try of a task is lost in two notebooks, and two kernels that begin a notebook get two sandboxes."""
+    """No try is lost if two notebooks report at the same time. Each start of a notebook gets a separate sandbox."""
 
     def ask(place: str, content: dict[str, str]) -> Any:
         return httpx.post(f"{ann}{place}/_class", json=content).raise_for_status().json()
@@ -220,7 +222,7 @@ def test_a_closed_laptop_and_a_pause_are_no_work(
         wb.course.task("purchases-1", api)
         buy(api)
         wb.course.check("purchases-1", api)
-        clock += 3_600  # the lunch break
+        clock += 3_600  # a lunch break of an hour
         api.list_contracts()
         after_lunch = row(server)
         server.act([], "pause")
@@ -390,7 +392,7 @@ def test_few_files_are_open_however_many_notebooks_were_begun(server: ClassServe
 def test_mistakes_of_a_novice_are_named_as_in_an_embedded_sandbox(
     server: ClassServer, ann: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can be typed instead, in words of Python; nothing differs because the sandbox is elsewhere."""
+    """Messages in a class equal those of an embedded sandbox, and name what to type instead."""
     mistakes: dict[str, Callable[[Any], object]] = {
         r"endpoint_url must be text; write `with ... as endpoint_url:`": lambda api: api.sandbox.register_endpoint(
             wb.Inbox(keys=["k" * 20]).serve()
@@ -423,3 +425,76 @@ def _message(act: Callable[[Any], object], api: Any) -> str:
     with pytest.raises((wb.WorkbenchError, AttributeError)) as refused:
         act(api)
     return str(refused.value)
+
+
+def test_no_sandbox_closes_while_a_request_uses_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Requests arrive while another thread closes unused sandboxes."""
+    monkeypatch.setattr(learner_sandboxes, "MAX_OPEN", 1)
+
+    class SlowApp:
+        def __init__(self, file: str) -> None:
+            self.sandbox = wb.Sandbox(7, path=tmp_path / file)
+            self.app = internals(self.sandbox).http_app("http://127.0.0.1", True)
+
+        async def handle(self, request: Request) -> Response:
+            await asyncio.sleep(0.02)
+            return await self.app.handle(request)
+
+    def make(_: object, place: str, environment: str, file: str) -> Any:
+        return SlowApp(file)
+
+    sandboxes = LearnerSandboxes(Learner("Ann", "ann"), make, tmp_path, ({}, 0, 0))
+    places = [sandboxes.begin("02"), sandboxes.begin("03")]
+
+    def request(place: str) -> Request:
+        headers = {"api-key": sandboxes.sandbox(place).full_key}
+        return Request(method="GET", path="/v1/issuing/tenants/contracts", headers=headers)
+
+    requests = {place: request(place) for place in places}
+
+    class Slow(Counter[tuple[str, str]]):
+        def __getitem__(self, key: tuple[str, str]) -> int:
+            number = super().__getitem__(key)
+            if threading.current_thread() is closing:
+                time.sleep(0.005)
+            return number
+
+    monkeypatch.setattr(sandboxes, "_in_use", Slow())
+    ended = threading.Event()
+
+    def close() -> None:
+        while not ended.is_set():
+            sandboxes.close_unused()
+
+    async def ask() -> list[int]:
+        return [(await sandboxes.handle(requests[place], place, "sandbox")).status for place in places * 10]
+
+    closing = threading.Thread(target=close)
+    closing.start()
+    try:
+        assert asyncio.run(ask()) == [200] * 20
+    finally:
+        ended.set()
+        closing.join()
+        sandboxes.close()
+
+
+def test_two_windows_of_the_board_lose_no_rule_and_no_lock(
+    server: ClassServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = server.results.get
+
+    def slow(*words: Any) -> Any:
+        found = stored(*words)
+        time.sleep(0.01)
+        return found
+
+    monkeypatch.setattr(server.results, "get", slow)
+    lessons, delays = class_state.LESSONS[:4], (1, 2, 3, 4)
+    with ThreadPoolExecutor(8) as windows:
+        acts = [windows.submit(server.act, [], "lock", lesson=lesson) for lesson in lessons]
+        everyone = [learner.name for learner in server.learners]
+        acts += [windows.submit(server.act, everyone, "add_fault", kind="latency", seconds=n) for n in delays]
+        assert not any(act.result()["failed"] for act in acts)
+    assert server.locked == sorted(lessons)
+    assert sorted(rule["seconds"] for rule in server.results.get("rules")) == [*delays]

@@ -40,7 +40,7 @@ PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCatego
 
 
 class Caller:
-    """A learner that speaks HTTP."""
+    """A learner who uses plain HTTP."""
 
     def __init__(self, url: str, code: str) -> None:
         self.url = f"{url}/{code}"
@@ -62,7 +62,7 @@ class Caller:
         return str(answer.json()["transactionId"])
 
     def start(self, exercise: str) -> None:
-        """Begin an exercise, once."""
+        """Start an exercise, unless it is already started."""
         if exercise not in self.started:
             httpx.post(f"{self.url}/_class", json={"kind": "start", "task": exercise}).raise_for_status()
             self.started.add(exercise)
@@ -71,14 +71,14 @@ class Caller:
         return httpx.post(f"{self.url}/_class", json={"kind": "check", "task": exercise}).status_code
 
     def try_and_check(self, exercise: str) -> int:
-        """Change something, and check."""
+        """Make a purchase, and check the exercise."""
         self.start(exercise)
         self.buy(100 + len(self.control("events")))
         return self.check(exercise)
 
 
 class Trainer:
-    """The trainer's page."""
+    """The trainer's requests to the board."""
 
     def __init__(self, server: ClassServer, url: str) -> None:
         self.url, self.key = url, {"trainer-key": server.trainer_key}
@@ -168,7 +168,7 @@ def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
 
 
 def test_a_mistyped_code_is_named(url: str) -> None:
-    """Whoever mistypes the code learns that it is the code."""
+    """The error for a mistyped code says that the link's code is wrong."""
     with pytest.raises(
         wb.errors.WrongEnvironment, match=r'"No learner has the code of this link: .*" .*with its complete URL'
     ):
@@ -194,7 +194,7 @@ def test_wrong_codes_of_one_address_are_not_counted_for_another(server: ClassSer
 
 
 def test_codes_are_too_many_to_be_searched() -> None:
-    """At 2,000 codes a second, one of 200 codes is found after a year at the earliest, on average."""
+    """At 2,000 codes per second, finding one code of a full class takes more than a year on average."""
     guesses = len(_WORDS) * len(_LETTERS) ** 8 / MAX_LEARNERS / 2
 
     assert guesses / 2_000 > 365 * 24 * 3600
@@ -304,7 +304,7 @@ def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
             results.execute("BEGIN IMMEDIATE")
             waiting = [threads.submit(ann.buy, 100) for _ in range(20)]
             waiting += [threads.submit(ann.check, "start-1") for _ in range(20)]
-            # requests are added until she has as many as are answered at once
+            # wait until Ann has the maximum number of concurrent requests
             while not server._by_name["Ann"]._turns.locked():
                 time.sleep(0.01)
             assert bob.buy(100)  # Bob's purchase is answered while Ann's files are still locked
@@ -342,7 +342,7 @@ def test_the_port_stays(tmp_path: Path) -> None:
 
 def test_a_late_learner_joins_while_the_class_is_served(tmp_path: Path) -> None:
     with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
-        # a second connection to the database, like that of the command
+        # a second connection to the database, as a command opens one
         with closing(Results(tmp_path / "class.db")) as elsewhere:
             late = elsewhere.enroll_late("Late")
         other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"].rpartition("/")[2]

@@ -1,8 +1,8 @@
-"""A class of thirty learners who do everything at once: `python -m tests.classroom.thirty`.
+"""Run a class of thirty concurrent learners: `python -m tests.classroom.thirty`.
 
-The class server is a process on a folder. Learners are threads of this process: each joins, begins a notebook for each task, does it, has it
-checked, takes a hint, and buys. Then the server is killed, and started again on the same folder. What it acknowledged is compared with its
-board, its CSV and the sandboxes, before and after the kill.
+The class server is a separate process. Learners are threads of this process. Each joins, begins the notebook of each task, does and
+checks the task, makes purchases, and takes a hint. Then the server is killed and restarted with the same folder. Before and after
+the kill, the acknowledged results are compared with the board, the CSV and the sandboxes.
 """
 
 import argparse
@@ -35,7 +35,7 @@ PURCHASE: dict[str, Any] = {"currency": "USD", "merchant_name": "Example Market"
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[str, str, int]]:
-    """Serve a class in a process, yield its URL, the trainer's key and its process id, and kill it."""
+    """Serve a class in a process, yield its URL, the trainer's key and the process id, and kill the process after the block."""
     command = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(folder), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -50,7 +50,7 @@ def served(folder: Path, *options: str) -> Iterator[tuple[str, str, int]]:
 
 
 def work(url: str, code: str, barrier: Barrier) -> tuple[str, dict[str, list[str]], list[float]]:
-    """Do what a learner does; return the name, the purchases by place, and the seconds of each step."""
+    """Do all tasks as a learner; return the learner's name, the ids of purchases by sandbox, and the seconds of each task."""
     bought: dict[str, list[str]] = {}
     seconds = []
     barrier.wait()
@@ -76,7 +76,7 @@ def work(url: str, code: str, barrier: Barrier) -> tuple[str, dict[str, list[str
 
 
 def compare(url: str, key: str, folder: Path, codes: dict[str, str], bought: dict[str, dict[str, list[str]]]) -> None:
-    """Compare board, CSV and sandboxes with what was acknowledged."""
+    """Compare the board, the CSV and the sandboxes with the acknowledged results."""
     rows = httpx.get(f"{url}/board/data", headers={"trainer-key": key}, timeout=60).json()["learners"]
     results = Results(folder / "class.db")
     table = [row for row in csv.DictReader(io.StringIO(results_table(results))) if row["done"].lower() == "true"]

@@ -1,10 +1,10 @@
-"""A class with a vandal: `python -m tests.classroom.vandal --learners 30 --seconds 90`.
+"""Run a class with and without a vandal: `python -m tests.classroom.vandal --learners 30 --seconds 90`.
 
-Learners work at a class server that is a process of its own, first alone, then with a vandal who has a code as well.
-The vandal's process sends wrong codes, floods its sandbox, resets it, forges reports and actions of the trainer, and
-sends huge names, without a pause. In the second run the server is killed twice with SIGKILL, and the trainer injects
-faults for every sixth learner. Printed are the times of the other learners, their errors by cause, and whether each
-sandbox holds what was acknowledged. The exit code is 1 if somebody noticed the vandal.
+Learners use a class server in a separate process, first without a vandal, then with a vandal who also has a learner's code.
+The vandal's process continuously sends wrong codes, floods and resets its sandbox, forges reports and trainer actions, and
+sends very long names. In the second run the server is killed twice with SIGKILL, and the trainer injects faults for every
+sixth learner. The script prints the response times of the other learners and their errors by cause. The exit code is 1 if a
+learner got an unexpected error, a sandbox lacks an acknowledged purchase, or a forged report counted.
 """
 
 import argparse
@@ -32,7 +32,7 @@ FAULT = "status"
 
 @attrs.define
 class Learner:
-    """One learner at work, by HTTP: times and errors of the calls, and the cents that the sandbox should hold."""
+    """A learner who calls over HTTP, with the durations and errors of calls and the acknowledged purchases."""
 
     url: str
     chance: Random
@@ -120,7 +120,7 @@ class Server:
 
 
 def attack(url: str, code: str) -> None:
-    """Do what a vandal can, and print the number of requests each second, until the process is ended."""
+    """Attack until the process is killed, and print the number of requests each second."""
     requests = [0] * THREADS
     mine = f"{url}/{code}"
     huge = "x" * 200_000
@@ -165,7 +165,7 @@ def attack(url: str, code: str) -> None:
 
 
 def run(learners: int, seconds: float, rate: float, vandal: bool) -> bool:
-    """Run a class, print a line about it, and return whether nobody noticed the vandal."""
+    """Run a class and print its figures. Return whether no learner got an unexpected error and no forged report counted."""
     with tempfile.TemporaryDirectory() as name:
         server = Server(Path(name) / "class", learners + 1)
         *codes, vandal_code = server.codes

@@ -1,4 +1,4 @@
-"""Replacements for time and for a service, so that tests neither wait nor need a network."""
+"""A clock and a service for tests, which neither wait nor need a network."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ PURCHASE = {
 
 
 class FakeClock(Clock):
-    """A clock that moves when the client sleeps."""
+    """A clock that moves only when the client sleeps."""
 
     def __init__(self) -> None:
         self.at = 1000.0

@@ -58,7 +58,7 @@ def _authorized(rig: Rig) -> str:
 
 
 def _list_contracts(rig: Rig) -> None:
-    # documented behavior does not list chain 1501
+    # with documented behavior, the service does not list contracts on Stellar (chain 1501)
     listed = [one["id"] for one in rig.guide["contracts"] if one["chain_id"] != 1501]
 
     assert listed == [one.id for one in rig.call("list_contracts")]

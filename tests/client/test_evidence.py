@@ -285,7 +285,7 @@ def test_the_recipe_agrees_with_the_books(name: str, fault: str) -> None:
         known = len(api.journal)
         history.call(name, fault)
         entry = list(api.journal)[known]
-        if isinstance(history.error, wb.OutcomeUnknown):  # also raised for completed calls with unreadable answers
+        if isinstance(history.error, wb.OutcomeUnknown):  # also raised if a completed call has an unreadable answer
             exec(_recipe(), {"api": api, "wb": wb, "error": history.error})
         resolved = api.journal[entry.id].final_outcome
 
@@ -398,7 +398,7 @@ def test_evidence_has_no_truth_value() -> None:
 
 
 def test_an_accepted_call_is_done_and_a_refused_one_has_no_evidence() -> None:
-    """A call that is done has evidence, although its event is attributed to it. A refused call has none."""
+    """Evidence of a done call is `done`, and its outcome cannot be changed. A refused call has no evidence."""
     api = History(1).api
     card = api.sandbox.guide()["cards"]["active"][0]
     api.simulate_authorization(

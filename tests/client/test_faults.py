@@ -235,7 +235,7 @@ def agrees(result: Any, end: Outcome, effects: int) -> bool:
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
 @pytest.mark.parametrize("fault, name", across(FAULTS, EFFECTS))
 def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
-    """A network fault loses or doubles no effect, and the caller learns the outcome as far as it is known."""
+    """No network fault loses or doubles an effect, and the caller learns the outcome as far as it is known."""
     broken, expected = FAULTS[fault]
     rig = Rig()
     arguments = rig.arguments(name)
@@ -243,7 +243,7 @@ def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
     sent = rig.network.sent
     result, end, effects = rig.call(name, arguments)
 
-    # The client retries a request that provably was not sent, so the caller does not see a single such fault.
+    # The client retries a request that certainly was not sent, so one fault of this kind causes no error.
     recovered = once and expected == {Outcome.NOT_SENT}
     assert end in ({Outcome.DONE} if recovered else expected)
     assert agrees(result, end, effects), (result, end, effects)

@@ -318,7 +318,7 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
     path = tmp_path / "folder" / "journal.db"
     journal = Journal(path)
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
-    context_of(client).real = True  # as with a real service, the journal then stores hashes
+    context_of(client).real = True  # the journal stores hashes only for a real service
     with pytest.warns(AdviceWarning, match="never issued"):
         client.update_ubo(
             company_id=CARD, ubo_id=CARD, national_id=NATIONAL_ID, country_of_issue="US", email="grace@example.com"
@@ -398,7 +398,7 @@ def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
     child.join()
     (entry,) = Journal(path).unknown()
 
-    assert entry.error == "its outcome was not recorded"
+    assert entry.error == "the outcome was not recorded"
     assert Journal(path).resolve(entry.id, "not_sent").final_outcome is Outcome.NOT_SENT
     assert list(tmp_path.glob("*.lock")) == []
 
@@ -525,7 +525,7 @@ def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
     assert "journal in" in repr(journal)
 
 
-# the rest
+# other cases
 
 
 def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:
@@ -662,7 +662,7 @@ def test_a_call_is_recorded_while_another_process_removes_stale_locks(
     def acquire_late(lock: FileLock, *seconds: float) -> bool:
         if threading.current_thread() is threading.main_thread() and not started:
             acquire(lock)
-            lock.release()  # leaves the file
+            lock.release()  # the lock file still exists
             started.append(threading.Thread(target=lambda: len(Journal(path))))
             started[0].start()
             assert held.wait(20)
@@ -685,7 +685,7 @@ def test_a_call_is_recorded_while_another_process_removes_stale_locks(
 
 
 def test_threads_that_close_a_journal_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of them closes the file."""
+    """Two threads close a journal at the same time, and the journal can still be read."""
     end_lease, threads = Database.end_lease, list[threading.Thread]()
     client = client_on(Service(AUTHORIZED), journal=tmp_path / "journal.db")
     client.simulate_authorization(**PURCHASE)

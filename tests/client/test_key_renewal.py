@@ -164,7 +164,7 @@ def test_threads_ask_once_for_a_key_that_stays_the_same() -> None:
             waiting.extend(threading.Thread(target=ask) for _ in range(4))
             for thread in waiting:
                 thread.start()
-                thread.join(0.1)  # it waits for this function
+                thread.join(0.1)  # times out: the thread waits for the key that this function returns
         return KEY
 
     asked: list[int] = []

@@ -25,7 +25,7 @@ class Model:
 
     def __init__(self) -> None:
         self.rig = Rig()
-        self.truth: dict[str, int] = {}  # number of effects by attempt
+        self.truth: dict[str, int] = {}  # number of effects in the service, by attempt id
         self.ends: dict[str, Outcome] = {}
         self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls whose outcome is unknown and was not resolved
         self.first_name: str | None = None
@@ -157,7 +157,7 @@ def test_lives(lives: int) -> None:
 
 
 def _live(seed: str) -> float:
-    """Run the life of a seed without reducing failed steps, and return the processor time. A seed repeats its life."""
+    """Run the random steps of a seed without reducing a failure, and return the processor time."""
     began = time.process_time()
     chance, model, faults = random.Random(seed), Model(), sorted(FAULTS)
     for number in range(STEPS):

@@ -262,7 +262,7 @@ def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Scr
 
 
 def test_a_kept_connection_that_ends(call: Caller) -> None:
-    """If an idle connection closes as it is reused, a read uses a new one."""
+    """If an idle connection closes as it is reused, a read uses a new connection."""
     seen = []
 
     def script(connection: socket.socket, request: bytes) -> bool:
@@ -646,3 +646,23 @@ def test_no_setting_turns_checks_off() -> None:
     names = set(inspect.signature(Client.__init__).parameters)
 
     assert not names & {"verify", "insecure", "follow_redirects", "trust_env", "proxy", "proxies"}
+
+
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        (b"SSH-2.0-OpenSSH_9.0\r\n\r\n", "the answer is not valid HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 200_000, "the answer is not valid HTTP"),
+        (b"", "the connection ended before the end of the answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", "the connection ended before the end of the answer"),
+    ],
+    ids=["another protocol", "large header", "nothing", "cut"],
+)
+def test_an_answer_of_another_protocol_differs_from_a_lost_connection(data: bytes, words: str) -> None:
+    """The error says whether the connection ended or something else than HTTP arrived."""
+    with (
+        RawServer(closing(data)) as server,
+        Client(base_url=server.url, api_key=KEY, clock=FakeClock()) as client,
+        pytest.raises((NoAnswer, UnexpectedAnswer), match=words),
+    ):
+        client.list_contracts()

@@ -121,7 +121,8 @@ def test_each_try_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
 
     collected, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(collected))
-    monkeypatch.setattr("opentelemetry.trace.get_tracer", provider.get_tracer)  # only in this test
+    # replaced for this test only: a process can set its provider once
+    monkeypatch.setattr("opentelemetry.trace.get_tracer", provider.get_tracer)
     client = Client(base_url="https://api.example.com", api_key=KEY, clock=FakeClock(), transport=httpx.MockTransport(
         lambda _: httpx.Response(404, json={"statusCode": 404, "error": "NotFoundError", "message": "User not found"})
     ))  # fmt: skip

@@ -49,7 +49,7 @@ def test_a_query_is_read() -> None:
 
 def test_unknown_members_are_reported() -> None:
     """An undocumented member is omitted with a warning that names it."""
-    with pytest.warns(AdviceWarning, match="undocumented and therefore not sent: color"):
+    with pytest.warns(AdviceWarning, match="undocumented members, which are not sent: color"):
         request = CLIENT.from_wire("update_user", {"firstName": "Grace", "color": "red"}, user_id=CARD)
 
     assert given(request) == {"user_id": CARD, "first_name": "Grace"}

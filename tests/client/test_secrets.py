@@ -287,7 +287,7 @@ def test_logs_hold_nothing_private(caplog: pytest.LogCaptureFixture) -> None:
     assert leaks(logged) == []
 
 
-# cells
+# notebook cells
 
 
 class _Shell:

@@ -294,7 +294,7 @@ def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch
     assert key_sources.find_key(profile).header().decode() == KEY
 
 
-# pins
+# hosts that keys are pinned to
 
 
 def test_a_key_belongs_to_its_host(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,8 +363,8 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     "names, words",
-    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "another member of the record has"),
-     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "another member of the record has"), ({"nothing": "x"}, "not the name of a field"),
+    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "the name of another member of the record"),
+     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "the name of another member of the record"), ({"nothing": "x"}, "not the name of a field"),
      ({"update_user.first_name": "first name"}, "name of a member"), ({"update_user.first_name": ""}, "name of a member")],
     ids=map(str, range(6)),
 )  # fmt: skip
@@ -395,7 +395,7 @@ def test_invalid_headers_are_refused(header: Any) -> None:
         wb.Client(base_url="https://api.example.com", api_key="a-key", idempotency_header=header)
 
 
-# places
+# folders of settings and state
 
 
 def test_places_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -484,7 +484,7 @@ def test_the_signing_key_of_a_profile(home: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "other-key")
     assert [found.header() for found in key_sources.signing_keys(profile)] == [b"other-key"]
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "other-key\n")
-    with pytest.raises(UsageError, match="WORKBENCH_WEBHOOK_KEY has a blank or line end"):
+    with pytest.raises(UsageError, match="WORKBENCH_WEBHOOK_KEY has a space or line break"):
         key_sources.signing_keys(profile)
 
 

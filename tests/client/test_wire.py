@@ -88,7 +88,7 @@ def test_cases_are_the_table() -> None:
     assert {name for name, row in OPERATIONS.items() if not row.effect} == set(READS)
 
 
-# what the client sends
+# requests
 
 
 def test_full_amount_is_left_out_and_zero_is_sent() -> None:
@@ -262,6 +262,28 @@ def test_wire_names_of_a_profile() -> None:
     assert answer.transaction_id == CARD
 
 
+def test_a_number_that_cannot_be_written_is_named() -> None:
+    """A number with more digits than Python writes is refused by its member's name."""
+    service = Service(AUTHORIZED)
+    with pytest.raises(InvalidRequest, match="amount is too large"):
+        client_on(service).simulate_authorization(**{**PURCHASE, "amount": 10**5000})
+
+    assert service.count == 0
+
+
+@pytest.mark.parametrize(
+    "answer, words", [(b"null", "it is null"), (b"{}", "unexpected structure: the answer must be a list")]
+)
+def test_an_answer_other_than_a_list_is_described(answer: bytes, words: str) -> None:
+    with pytest.raises(UnexpectedAnswer, match=words):
+        client_on(lambda request: httpx.Response(200, content=answer)).list_contracts()
+
+
+def test_a_redirect_to_nowhere_has_no_address() -> None:
+    with pytest.raises(UnexpectedRedirect, match="points to no address"):
+        client_on(Service(304)).list_contracts()
+
+
 def test_a_record_is_sent_as_it_is() -> None:
     """`send` sends a request record like the call with the same arguments."""
     service = Service({**AUTHORIZED, "id": CARD})
@@ -304,7 +326,7 @@ UNREADABLE = {
 
 
 def _readable(name: str, kind: str) -> bool:
-    # An empty body is also an answer. A deletion reads no members, so none of them has a wrong type.
+    # An empty body is a valid answer. The client reads no members of the answer to a deletion, so none has a wrong type.
     return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 
@@ -370,7 +392,7 @@ BODIES: dict[str, Any] = {
     "several": (b'{"message":["firstName is missing","email is missing"]}', "firstName is missing; email is missing"),
     "empty": (b"", "no error message"),
     "text": (b"nothing here", "nothing here"),
-    "html": (b"<html><body>secret stack</body></html>", "a page of HTML"),
+    "html": (b"<html><body>secret stack</body></html>", "an HTML page"),
     "list": (b"[1]", "no error message"),
     "null": (b"null", "no error message"),
     "numbers": (b'{"statusCode":"x","error":7,"message":{"a":1}}', "no error message"),
@@ -383,7 +405,7 @@ BODIES: dict[str, Any] = {
 @each("body, words", BODIES.values(), ids=BODIES)
 @each("status", [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451])
 def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
-    """The status decides, in whatever form the refusal is. Its text is shown escaped."""
+    """A refusal is classified by its status, whatever its body is. Its text is shown escaped."""
     service = Service(httpx.Response(status, content=body))
     client = client_on(service)
     with pytest.raises(ApiError) as caught:
@@ -543,7 +565,7 @@ def test_large_answers_are_not_read_to_their_end() -> None:
 @pytest.mark.parametrize(
     "text, message",
     [("upstream connect error", "upstream connect error"), ("Zeit überschritten", "Zeit überschritten"),
-     ("no route to 10.0.0.7 for ada@example.com", "no route to ••• for •••"), ("<html>x</html>", "a page of HTML"), ("", None)],
+     ("no route to 10.0.0.7 for ada@example.com", "no route to ••• for •••"), ("<html>x</html>", "an HTML page"), ("", None)],
 )  # fmt: skip
 def test_the_text_of_a_server_error_is_kept(text: str, message: str | None) -> None:
     """A proxy's plain text about a call with an effect is in error and journal, without private values."""
@@ -700,7 +722,7 @@ def test_an_outage_is_not_made_worse() -> None:
 
 
 def test_an_exhausted_budget_is_reported() -> None:
-    """The error says so if the retry budget is used up."""
+    """If the retry budget is used up, the error says so."""
     client = client_on(Service(httpx.ConnectError("x")))
     context_of(client).budget.left = 7
     with pytest.raises(NotSent):

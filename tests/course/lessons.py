@@ -1,4 +1,4 @@
-"""The session of an exercise, and the names its notebook has defined by then."""
+"""Start an exercise in a new sandbox, with the names that its notebook defines before the exercise."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ World = Literal["embedded", "served", "class"]
 
 @contextmanager
 def scene(name: str, world: World = "embedded") -> Iterator[dict[str, Any]]:
-    """Return the names that the notebook of an exercise has made, and what tries share, in a world of their own."""
+    """Begin an exercise in a new sandbox, and yield the names that the exercise's notebook defines before it."""
     where: dict[str, Any] = {"environment": "production"} if name.startswith("production") else {}
     with ExitStack() as stack:
         if world == "class":
@@ -45,7 +45,7 @@ def scene(name: str, world: World = "embedded") -> Iterator[dict[str, Any]]:
 
 
 def shortcuts(names: dict[str, Any]) -> dict[str, Any]:
-    """Return what tries share: arguments, and the ways of calling an operation."""
+    """Return names that attempts share: arguments, and ways to call an operation."""
     api, guide = names["api"], names["api"].sandbox.guide()
     token = {"chain_id": names["contract"].chain_id, "token": names["contract"].tokens[1].address}
 

@@ -1,4 +1,4 @@
-"""The calls after which an amount of a quiz is read; each leaves it, in cents, in `amount`."""
+"""The calls of each quiz about an amount. Each ends with the correct amount in cents in the variable `amount`."""
 
 _STAY = """
 stay = api.simulate_authorization(card_id=card, amount=12_000, currency="USD", merchant_name="Hotel",

@@ -1,4 +1,4 @@
-"""Attempts that are right, by other ways than the last hint: the exercise, the way, and the code."""
+"""Correct attempts that differ from the last hint: exercise, way of calling, and code."""
 
 RIGHT = [
     (

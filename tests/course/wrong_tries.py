@@ -1,4 +1,4 @@
-"""Attempts that are nearly right: the exercise, what is wrong with it, and the code."""
+"""Attempts with one mistake: exercise, mistake, and code."""
 
 WRONG = [
     (

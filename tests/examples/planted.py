@@ -1,4 +1,4 @@
-"""Mistakes planted into the example programs, and which of them mypy and pyright find.
+"""Plant mistakes in the example programs, and list which ones mypy and pyright find.
 
 `python -m tests.examples.planted` writes `planted.md`, which the test compares.
 """
@@ -67,11 +67,15 @@ PLANTED: dict[str, list[tuple[str, str]]] = {
         ("wb.connect(profile", "wb.connect(5"),
     ],
 }
-"""By example: a piece of its text, and the same with a mistake."""
+"""Planted mistakes by example program: a piece of its text, and its replacement with a mistake."""
 
 
 def write_programs(folder: Path) -> dict[str, tuple[str, int]]:
-    """Write each program as it is and with each mistake; return the program and the line of each mistaken one."""
+    """Write each program without a mistake and with each mistake.
+
+    Returns:
+        The program and the line of the mistake, by the name of the file with the mistake.
+    """
     places = {}
     for name, mistakes in PLANTED.items():
         text = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
@@ -85,7 +89,7 @@ def write_programs(folder: Path) -> dict[str, tuple[str, int]]:
 
 
 def found_by(tool: str, folder: Path) -> set[tuple[str, int]]:
-    """Return file and line of each error that a type checker reports."""
+    """Return the file and line of each error that a type checker reports."""
     if tool == "mypy":
         command = ["mypy", "--no-error-summary", "--cache-dir", str(folder / "cache"), "."]
         done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd=folder, check=False)
@@ -103,7 +107,7 @@ def found_by(tool: str, folder: Path) -> set[tuple[str, int]]:
 
 
 def page() -> str:
-    """Return the table of mistakes and who finds them."""
+    """Return the table of mistakes, with the type checkers that find each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "pyproject.toml").write_text("[tool.mypy]\nstrict = true\n", encoding="utf-8")

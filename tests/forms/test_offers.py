@@ -69,7 +69,7 @@ ACTIONS = [
     ("payment accounts", {}, {"delete_payment_account"}),
     ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction has a dispute
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # no `open_dispute`, because this transaction has a dispute
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
 ]  # fmt: skip
@@ -200,7 +200,7 @@ def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
 
 def test_production_offers_no_simulation_and_asks() -> None:
     """Simulations and controls are not offered in production, and calls with an effect wait for arming."""
-    # importing it makes panels of sandboxes offer the tasks of the course
+    # after this import, the panel of a sandbox also offers the tasks of the course
     importlib.import_module("workbench.course.learner")
     with wb.connect(seed=7, environment="production") as live:
         panel = browse(live)

@@ -23,7 +23,7 @@ from workbench.screens.panel.file import to_file
 from workbench.screens.panel.panel import Panel, browse
 from workbench.service.rendering import money
 
-assert engine  # pytest uses it as a fixture
+assert engine  # pytest finds this imported fixture by its name
 ONE_ID = {"refund_event_id": "transaction", "refund_event_created": False}
 """Behavior in which a refund's events have the id of the refunded transaction."""
 
@@ -310,7 +310,7 @@ def test_rewards_are_read_of_a_user_or_of_all(lived: Session, monkeypatch: pytes
 
     def of_few(api: Any, users: Any = (), read: Any = things.rewards) -> Any:
         asked.append([*users])
-        return read(api, asked[-1][:2])  # a read of all of them takes seconds
+        return read(api, asked[-1][:2])  # reading the rewards of all users takes seconds
 
     monkeypatch.setattr(things, "rewards", of_few)
     panel = browse(lived)

@@ -91,7 +91,7 @@ def test_curl_holds_no_key_and_no_private_value(api: Session, name: str) -> None
 
 @pytest.mark.parametrize(
     "name", [name for name in CALLS if name != "create_payment_account"]
-)  # the snippet contains masked digits, which a person must type again
+)  # its snippet contains masked digits, which a person must replace
 def test_curl_is_the_one_of_the_terminal(
     api: Session, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -155,7 +155,7 @@ def test_a_person_of_the_sandbox_fills_the_form(api: Session) -> None:
     made.view.filling.people.value = user
 
     assert ["Terms of service accepted"] == links(made)
-    assert "It does not store Birth date, National ID" in made.view.filling.message.value
+    assert "except Birth date, National ID" in made.view.filling.message.value
     assert "" == made.view.filling.people.value
     made.fill(is_terms_of_service_accepted=True)
     stored = api.sandbox.state(made.submit().id)

@@ -241,7 +241,7 @@ def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(
     second = browse(session)
     second.show("cards", listed(second, "cards", "status=active")[0])
     with second.last_action.acting():
-        pass  # the sandbox refuses the action
+        pass  # no change, as after an action that the sandbox refuses
 
     assert "Something else" in ask(panel, "undo")["error"]
     assert "locked" == panel.sandbox.state(card)["status"]
@@ -291,7 +291,7 @@ def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
     with connect(path=tmp_path / "sandbox.db") as session:
         assert internals(session.sandbox).changes() == savepoint + 1
         user = session.sandbox.guide()["rewards_users"][0]["id"]
-        for _ in range(700):  # these are more changes than the log of the file store holds
+        for _ in range(700):  # more changes than the log of the file store holds
             session.sandbox.redeem(user_id=user, points=1)
         assert internals(session.sandbox).changes() == savepoint + 701
 

@@ -1,4 +1,4 @@
-"""Environments with the wheel and one extra each, made once for all processes of the tests."""
+"""A fixture with environments of the built wheel and one extra each. All test processes share the environments."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests import environments
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return what makes an environment with the built wheel and one extra ("" for none), and returns its Python."""
+    """Return a function that creates an environment with the built wheel and one extra ("" for none) and returns its Python."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "environments"
     folder.mkdir(exist_ok=True)

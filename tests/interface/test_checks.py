@@ -89,7 +89,7 @@ TEXTS = {f"{row.name} {path}": one for row in ROWS for path, one in leaves(row.r
 @pytest.mark.parametrize("one", TEXTS.values(), ids=TEXTS)
 @given(data=st.data())
 def test_a_plain_text_is_one_of_which_there_is_nothing_to_say(one: Member, data: st.DataObject) -> None:
-    """A text that the survey skips breaks no rule, gives no advice and looks like no private key."""
+    """A text that the quick check accepts breaks no rule, gives no advice and does not look like a private key."""
     _, is_plain = checks.plain(one)
     patterns = filter(None, (one.about.rule.pattern, checks.PATTERNS.get(one.about.rule.format or "")))
     texts = [
@@ -492,7 +492,7 @@ def test_described_says_it_all() -> None:
 
     assert (
         line
-        == "Amount in the merchant's currency; in cents, whole number, at least 1; required; assumed: which body fields are required is not shown."
+        == "Amount in the merchant's currency; in cents, whole number, at least 1; required; assumed: the document does not show which body fields are required."
     )
 
 

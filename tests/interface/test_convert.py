@@ -414,7 +414,7 @@ def test_a_body_is_an_object(body: Any) -> None:
     assert (
         (read := CONVERTER.read_request(table.Operations.simulate_refund, body))[0],
         [problem.message for problem in read[1]],
-    ) == (None, ["must be an object"])
+    ) == (None, ["the body must be an object"])
 
 
 @each(
@@ -572,7 +572,7 @@ def test_a_fraction_is_exact() -> None:
 
 @pytest.mark.parametrize("item", [1, {"id": 1, "chainId": "x", "tokens": 5}])
 def test_lists_of_problems_end(item: Any) -> None:
-    """An entirely wrong answer gives a hundred problems and the number of the others."""
+    """An entirely wrong answer gives the first hundred problems and the number of the remaining ones."""
     started = time.thread_time()
     with pytest.raises(Unreadable) as error:
         CONVERTER.read_answer(table.Operations.list_contracts, [item] * 300_000)

@@ -513,6 +513,6 @@ def test_a_comparison_with_a_misspelled_value_warns() -> None:
 
     assert warned[0].filename == __file__
     assert status == "authorized"
-    assert "reversed" not in list(vocabulary.TransactionStatus)  # stands for a value that a later release adds
+    assert "reversed" not in list(vocabulary.TransactionStatus)  # an unknown value, as a later release may add
     assert {"authorized": 1, "done": 2}[status] == 1
     assert status != 7

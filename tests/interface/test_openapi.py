@@ -173,7 +173,7 @@ def test_assumptions_are_marked() -> None:
     body = DOCUMENT["components"]["schemas"]["SimulateAuthorization"]["properties"]
     item = DOCUMENT["components"]["schemas"]["RewardsItem"]["properties"]
 
-    assert body["declineReason"]["x-assumed"] == "the name of the field that requests a decline is not shown"
+    assert body["declineReason"]["x-assumed"] == "the document does not name the field that requests a decline"
     assert body["declineReason"]["x-known"] == "widely seen"
     assert "x-assumed" not in item["points"]
 

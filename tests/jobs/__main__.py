@@ -1,13 +1,13 @@
-"""What a developer does with the workbench, one script each, from a built wheel where only what the script names is installed.
+"""Run a script for each job of a developer, with the built wheel and only the packages that the script names.
 
     python -m tests.jobs            runs every script, and prints the table
-    python -m tests.jobs NAME …     runs some
-    python -m tests.jobs --write    writes jobs.md too
+    python -m tests.jobs NAME …     runs the named scripts
+    python -m tests.jobs --write    also writes jobs.md
     python -m tests.jobs --pages    runs the examples of every page with every extra, for the matrix
-    python -m tests.jobs --hour     does what README says, from the first answer to the first test
-    python -m tests.jobs --tests    runs the tests of the checkout that show the rest
+    python -m tests.jobs --hour     runs the examples of README, from the first answer to the first test
+    python -m tests.jobs --tests    runs the tests for jobs that need other programs
 
-A script ends with status 0 if it does what its first line says. Times are those of the process, from its start to its end.
+A script ends with status 0 if the job of its first line works. Times are wall times of the entire process.
 """
 
 import ast
@@ -41,7 +41,7 @@ TESTS = {
     "Files of another version": "tests/test_other_versions.py",
     "Schemathesis as it comes": "tests/service/test_schemathesis.py",
 }
-"""Shown by tests of the checkout, since they need other programs."""
+"""Jobs that tests of the checkout do, because the jobs need other programs."""
 INTRODUCTION = """# What a developer does
 
 Each line is a script of `tests/jobs/scripts`, run in an empty folder, from the built wheel, in an environment with only the extra that the line names.
@@ -58,11 +58,11 @@ PARTS = {
     "with the extra alone\n(`python -m tests.jobs --pages --write`). A page names the extra that it needs, and a test runs "
     "it with that.",
 }
-"""The other parts of the page, and what each says first."""
+"""Headings of the page's other parts, each with its introduction."""
 
 
 class Job(NamedTuple):
-    """A script, what it shows, and what it needs: an extra, and other distributions."""
+    """A script, its title, and the extra and other distributions that it needs."""
 
     path: Path
     title: str
@@ -71,7 +71,7 @@ class Job(NamedTuple):
 
 
 def jobs(names: Iterable[str] = ()) -> list[Job]:
-    """Return the scripts, or those of some names."""
+    """Return the scripts with some names (default: all)."""
     chosen = set(names)
     found = []
     for path in sorted(SCRIPTS.glob("*.py")):
@@ -85,7 +85,7 @@ def jobs(names: Iterable[str] = ()) -> list[Job]:
 
 
 class Environments:
-    """Environments with the built wheel, each made when it is first asked for."""
+    """Environments with the built wheel, each created on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -104,7 +104,7 @@ class Environments:
 
 
 def run(job: Job, python: Path, folder: Path) -> tuple[bool, float, str]:
-    """Run a script in an empty folder; return whether it succeeded, its seconds, and what it printed."""
+    """Run a script in an empty folder; return whether it succeeded, its seconds, and its output."""
     folder.mkdir()
     (folder / "job.py").write_bytes(job.path.read_bytes())
     state = {"WORKBENCH_STATE": str(folder / "state"), "WORKBENCH_CONFIG": str(folder / "none"), "HOME": str(folder)}
@@ -117,7 +117,7 @@ def run(job: Job, python: Path, folder: Path) -> tuple[bool, float, str]:
 
 
 def matrix(made: Environments, folder: Path) -> list[str]:
-    """Return the table of pages and extras: whether its Python examples, and the README's commands, run with an extra."""
+    """Return the table of pages and extras: whether a page's Python examples, and the README's commands, run with an extra."""
     head = "| Page | Names | " + " | ".join(extra or "base" for extra in EXTRAS) + " |"
     lines = [head, "|---|---|" + "---|" * len(EXTRAS)]
     for page, named in PAGES.items():
@@ -126,7 +126,7 @@ def matrix(made: Environments, folder: Path) -> list[str]:
             try:
                 tried = folder / f"{Path(page).stem}-{extra or 'base'}"
                 run_page(made.python(extra), page, tried)
-                if page == "README.md":  # commands of the other pages may be refused
+                if page == "README.md":  # other pages may show commands that are refused
                     run_commands(made.python(extra), page, tried.with_name(f"{tried.name}-commands"))
                 cells.append("yes")
             except AssertionError:
@@ -137,9 +137,9 @@ def matrix(made: Environments, folder: Path) -> list[str]:
 
 
 def first_hour(made: Environments, folder: Path) -> list[str]:
-    """Return a table of what a person does first, by the README alone, and the record of the terminal.
+    """Return a table of a user's first steps according to the README, and the recorded terminal.
 
-    Each entry is a command, or a program of the lines that it needs, each in a process of its own.
+    Each step is a command, or a program of the statements that the step needs, in a separate process.
     """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     answer, rest = (
@@ -190,7 +190,7 @@ def first_hour(made: Environments, folder: Path) -> list[str]:
 
 
 def _statement(example: doctest.Example) -> str:
-    """Return a statement of a session; one that shows its value there prints it."""
+    """Return a statement of an interactive session. If the session shows the statement's value, the statement prints it."""
     statement = ast.unparse(ast.parse(example.source))
     return f"print(repr({statement}))" if example.want else statement
 
@@ -200,7 +200,7 @@ def _session(code: str) -> doctest.DocTest:
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is asked for; return 1 if a script failed."""
+    """Run the requested scripts, tests and pages; return 1 if a script failed."""
     names = [name for name in arguments if not name.startswith("--")]
     failed = 0
     lines = ["| What | Installed | Seconds |", "|---|---|---|"]
@@ -226,7 +226,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_tests() -> list[str]:
-    """Return a table of the tests that show what needs other programs, with what pytest says at their end."""
+    """Run the tests of `TESTS`, and return a table with the last line of pytest for each."""
     lines = ["| What | Test | Result |", "|---|---|---|"]
     for what, paths in TESTS.items():
         command = ["-m", "pytest", "-q", "-n", "0", "-m", "not soak", *paths.split()]
@@ -237,7 +237,7 @@ def run_tests() -> list[str]:
 
 
 def page_lines(lines: list[str], *parts: list[str]) -> list[str]:
-    """Return the lines of the page; a part that was not run stays as it is stored."""
+    """Return the lines of the page. A part that was not run is unchanged."""
     stored = PAGE.read_text(encoding="utf-8")
     written = [INTRODUCTION, *lines]
     for (heading, about), new in zip(PARTS.items(), parts, strict=True):

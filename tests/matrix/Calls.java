@@ -21,7 +21,7 @@ class Calls {
                 : HttpRequest.BodyPublishers.ofByteArray(Base64.getDecoder().decode(parts[3]));
             if (arguments.length > 0 && !parts[3].isEmpty()) {
                 byte[] content = Base64.getDecoder().decode(parts[3]);
-                body = HttpRequest.BodyPublishers.ofInputStream(() -> new java.io.ByteArrayInputStream(content)); // chunked
+                body = HttpRequest.BodyPublishers.ofInputStream(() -> new java.io.ByteArrayInputStream(content)); // an unknown length, so chunked
             }
             HttpResponse<String> answer = client.send(request.method(parts[0], body).build(), HttpResponse.BodyHandlers.ofString());
             System.out.println(answer.statusCode());

@@ -1,4 +1,4 @@
-// Sends the requests of standard input by net/http on one client, and prints their statuses.
+// Sends the requests from standard input with one net/http client, and prints the statuses of the responses.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 		content, _ := base64.StdEncoding.DecodeString(parts[3])
 		var body io.Reader
 		if len(content) > 0 && len(os.Args) > 1 {
-			body = io.MultiReader(bytes.NewReader(content)) // of unknown length: chunked
+			body = io.MultiReader(bytes.NewReader(content)) // an unknown length, so chunked
 		} else if len(content) > 0 {
 			body = bytes.NewReader(content)
 		}

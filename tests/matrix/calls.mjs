@@ -1,4 +1,4 @@
-// Sends the requests of standard input by fetch, node:http, axios or undici, and prints their statuses.
+// Sends the requests from standard input with fetch, node:http, axios or undici, and prints the statuses of the responses.
 import http from "node:http";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
 <?php
-// Sends the requests of standard input by the stream wrapper, and prints their statuses.
+// Sends the requests from standard input with PHP's HTTP stream wrapper, and prints the statuses of the responses.
 while (($line = fgets(STDIN)) !== false) {
     [$method, $url, $named, $content] = explode("\t", rtrim($line, "\n"));
     $headers = array_map(fn ($header) => preg_replace("/:/", ": ", $header, 1), explode("|", $named));

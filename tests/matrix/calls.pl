@@ -1,4 +1,4 @@
-# Sends the requests of standard input by HTTP::Tiny on one connection, and prints their statuses.
+# Sends the requests from standard input with HTTP::Tiny on one connection, and prints the statuses of the responses.
 use strict;
 use warnings;
 use HTTP::Tiny;

@@ -1,4 +1,4 @@
-# Sends the requests of standard input by Net::HTTP on one connection to each server, and prints their statuses.
+# Sends the requests from standard input with Net::HTTP, on one connection for each server, and prints the statuses of the responses.
 require "base64"
 require "net/http"
 require "stringio"

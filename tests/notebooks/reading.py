@@ -1,4 +1,4 @@
-"""The notebooks of the course: their cells as stored, and their outputs as executed in a kernel of their own."""
+"""Read the cells of the notebooks, and run notebooks in a new kernel."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from workbench.course.task_files import QUIZZES
 HERE = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("[0-9]*.ipynb"))
 COURSE = [path for path in NOTEBOOKS if path.name < "2"]
-"""The notebooks that teach; those numbered from 21 are reports."""
+"""The notebooks of the course. Notebooks from 21 on are reports."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 IDS = [path.stem for path in NOTEBOOKS]
 
@@ -45,12 +45,12 @@ def only_here(event, arguments):
 
 sys.addaudithook(only_here)
 """
-"""What every Python of a notebook runs first: it reaches this machine alone, and each try to go further is noted."""
+"""Code that every Python process of a notebook runs first. It refuses and records connections to other machines."""
 
 
 @attrs.frozen(kw_only=True)
 class Executed:
-    """The result of running all cells: the outputs as JSON text without the ids of widgets, and the seconds of each cell."""
+    """The result of running all cells: the outputs as JSON text without ids of widgets, errors, and the seconds of each cell."""
 
     outputs: str
     errors: tuple[str, ...]
@@ -59,12 +59,12 @@ class Executed:
     strays: str  # attempts to connect to another machine
     kept: str  # text of the files in the state folder
     history: bytes  # content of IPython's history
-    bare: tuple[str, ...]  # number of cells that display a widget without static HTML
-    sections: tuple[tuple[str, str], ...]  # text, and code with outputs, by heading
+    bare: tuple[str, ...]  # source of each cell that displays a widget without static HTML
+    sections: tuple[tuple[str, str], ...]  # for each heading, its text, and its code with outputs
 
 
 def execute(path: Path, folder: Path, kernels: Kernels | None = None, **variables: str) -> Executed:
-    """Run all cells of a notebook in a clean kernel, in a folder of its own, with variables of the environment.
+    """Run all cells of a notebook in a new kernel and a new folder, with additional environment variables.
 
     A kernel of `kernels` starts faster. Python's hashes of texts are the same in all of them.
     """
@@ -89,7 +89,7 @@ def execute(path: Path, folder: Path, kernels: Kernels | None = None, **variable
         timeout=60,
         kernel_name="python3",
         allow_errors=True,
-        coalesce_streams=True,  # a kernel flushes its output at times that depend on the load of the machine
+        coalesce_streams=True,  # the kernel splits its output differently under load
         resources={"metadata": {"path": str(own)}},
     )
     start = "jupyter_client.provisioning.local_provisioner.launch_kernel"
@@ -112,13 +112,13 @@ def execute(path: Path, folder: Path, kernels: Kernels | None = None, **variable
 
 
 def offline(folder: Path) -> None:
-    """Write what keeps a Python with this folder on its path on this machine."""
+    """Write a `sitecustomize.py` that refuses connections to other machines, for Python processes with this folder on their path."""
     (folder / "sitecustomize.py").write_text(OFFLINE)
     (folder / "strays").touch()
 
 
 def _shows(cell: Any, kind: str) -> bool:
-    """Whether some output of a cell has a form of this kind that is not only a widget's fallback."""
+    """Return whether an output of a cell has data of a MIME type."""
     return any(kind in one.get("data", {}) for one in cell.outputs)
 
 
@@ -140,7 +140,7 @@ _NO_CLAIM = re.compile(r"\*Time\*.*|\]\([^)]*\)|[Nn]otebooks? \d+( (and|to) \d+)
 
 
 def numbers_not_shown(text: str, code: str) -> list[str]:
-    """Return the numbers of a text that neither the code nor its outputs contain, as they are or in cents."""
+    """Return the numbers in a text that neither the code nor its outputs contain, unchanged or converted to cents."""
     shown = re.sub(r"(?<=\d)[,_](?=\d)", "", code)
     missing = []
     for number in _NUMBER.findall(_NO_CLAIM.sub("", text)):
@@ -157,9 +157,9 @@ def _seconds(times: Any) -> float:
 
 
 def minutes(path: Path) -> int:
-    """Return the time a notebook of the course takes, by its size: reading, running, answering, exercises; in steps of five.
+    """Return the estimated minutes for a notebook of the course, rounded to five.
 
-    130 words a minute, 0.6 for each cell of code and its output, one and a half for a quiz, six for an exercise.
+    The estimate has one minute for 130 words, 0.6 for each code cell with its output, 1.5 for a quiz, and 6 for an exercise.
     """
     words = sum(len(re.sub(r"\(\S*\)", "", text).split()) for text in cells(path, "markdown"))
     code = cells(path, "code")

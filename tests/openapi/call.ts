@@ -69,11 +69,11 @@ const dispute = answered(
 const applied = answered(await client.POST("/issuing/applications/user", { body: bodies.create_user_application }));
 answered(await client.GET("/issuing/rewards/activity", { params: { query: { userId, type: "earned" } } }));
 
-// The words of an enum that is sent are a type with a name; those of an answer are text, since it may have others.
+// An enum of a request has a named type. An enum of an answer is text, because the service may add values.
 const canceledStatus: Schemas["DisputeUpdateStatus"] = "canceled";
 const isTyped = authorized?.status === "authorized" && dispute?.status === canceledStatus && signed?.status === "ready";
 
-// An event is one of its kinds, and knows its body by its action.
+// TypeScript narrows the union of event kinds, and so the type of the body, by the event's action.
 function describe(event: Schemas["Event"]): string | undefined {
   return event.resource === "user" ? event.body.applicationStatus : event.action;
 }

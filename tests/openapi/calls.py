@@ -1,4 +1,4 @@
-"""The twelve calls that each generated client makes, as a program of its language would write them."""
+"""The twelve calls that each generated client makes."""
 
 import enum
 import json
@@ -15,7 +15,7 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 class Call(NamedTuple):
-    """One call: its operation, the parameters of its path and query, and its body, by names of the wire."""
+    """A call: its operation, path and query parameters, and body (None without one), with wire names."""
 
     operation: str
     parameters: dict[str, Any]
@@ -23,13 +23,13 @@ class Call(NamedTuple):
 
 
 def sample(operation: str) -> dict[str, Any]:
-    """Return the stored request of an operation."""
+    """Return the stored sample request of an operation."""
     body: dict[str, Any] = json.loads((SAMPLES / f"{operation}.request.json").read_bytes())
     return body
 
 
 def twelve_calls(sandbox: wb.Sandbox) -> list[Call]:
-    """Return a call of each operation that is answered by a sandbox as it is now, and make what the calls are about."""
+    """Create the records that the calls need in a sandbox, and return one call for each operation."""
     guide = sandbox.guide()
     user = guide["users"]["approved"][0]
     purchase = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
@@ -69,14 +69,14 @@ def twelve_calls(sandbox: wb.Sandbox) -> list[Call]:
 
 
 def plain(value: Any) -> Any:
-    """Return JSON in one form: times without fraction and zone, which clients write in their own way, and no null."""
+    """Return JSON in a comparable form: without null, and with times without fraction and zone, which clients write differently."""
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, Decimal):  # the log of the sandbox contains decimal numbers
+    if isinstance(value, Decimal):  # the sandbox logs JSON numbers as Decimal
         return float(value)
     if isinstance(value, date | UUID):
         value = str(value).replace(" ", "T")

@@ -1,4 +1,4 @@
-"""The twelve calls as HTTP requests, for programs that take method, URL, headers and body."""
+"""The twelve calls as HTTP requests, for programs that need method, URL, headers and body."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from workbench.service.interface.table import OPERATIONS
 
 
 class Sent(NamedTuple):
-    """A request as a program sends it."""
+    """An HTTP request, which `line` writes as one line of text for a program."""
 
     method: str
     url: str
@@ -25,7 +25,7 @@ class Sent(NamedTuple):
 
 
 def requests_of(calls: Sequence[Call], base_url: str, key: str, agent: str) -> list[Sent]:
-    """Return the HTTP requests of calls."""
+    """Return the HTTP requests that make some calls."""
     sent = []
     for call in calls:
         operation, parameters = OPERATIONS[call.operation], dict(call.parameters)

@@ -1,4 +1,4 @@
-// Runs calls of the page's engine: each line of standard input is [function, …arguments], each answer a line.
+// Calls functions of the page's engine: each line of standard input is [function, …arguments], and each result is one line of output.
 import { createInterface } from "node:readline";
 
 const [{ List, guarded, written }, { exact, money }, { links, parsed }] = await Promise.all(["engine", "elements", "filter"].map((name) => import(`${process.argv[2]}/${name}.js`)));
@@ -13,7 +13,7 @@ const functions = {
   chosen: (packed, view, lines) => { const list = new List(packed), rows = list.chosen(view, lines); return { rows, sums: list.sums(rows), mean: list.mean(rows), values: list.values(rows).rows }; },
   copied: (packed, rows, form) => written(new List(packed).values(rows), form),
   unknown: (packed, text) => new List(packed).unknown(text),
-  timed: (packed, view, bars) => { // milliseconds of processor time for a view of rows that the idle page prepared, or for its distributions
+  timed: (packed, view, bars) => { // processor time in milliseconds of a view, or of its distributions (bars), after the work that the idle page does
     const list = new List(packed);
     for (const column of list.columns) list.texts(column);
     const taken = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
@@ -23,7 +23,7 @@ const functions = {
     if (bars) { began = taken(); list.summary(rows); }
     return taken() - began;
   },
-  update: (packed, changes) => { // milliseconds of processor time to take over what changed
+  update: (packed, changes) => { // processor time in milliseconds to apply the changes
     const list = new List(packed);
     for (const column of list.columns) list.texts(column);
     const taken = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };

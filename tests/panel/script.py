@@ -1,4 +1,4 @@
-"""The page's engine in Node, and what a list does, written as simply as possible: row by row, in Python."""
+"""The page's engine in Node, and a simple Python implementation of a list for comparison, which reads row by row."""
 
 import json
 import operator
@@ -30,7 +30,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Engine:
-    """A JavaScript engine with the modules of the page."""
+    """A Node process that runs functions of the page's modules."""
 
     def __init__(self, folder: Path) -> None:
         shutil.copytree(PAGE, folder / "page")
@@ -65,14 +65,14 @@ def number(value: object) -> Decimal | None:
 
 
 def written(column: Column, value: Any) -> str:
-    """Return the text with which a value is compared."""
+    """Return the text of a value, as a filter compares it."""
     if column.kind == "time" and value is not None:
         return f"{str(datetime.fromtimestamp(value / 1000, UTC))[:19]} UTC"
     return plain(value)
 
 
 def place(columns: tuple[Column, ...], name: str) -> int | None:
-    """Return the column that a filter means: by its name, its beginning, or a part of it."""
+    """Return the index of the column whose name or label equals, begins with, or contains a filter's name; None without one."""
     wanted = name.lower().replace(" ", "_")
     for test in (str.__eq__, str.startswith, str.__contains__):
         for index, column in enumerate(columns):
@@ -82,7 +82,7 @@ def place(columns: tuple[Column, ...], name: str) -> int | None:
 
 
 class Naive:
-    """A list that looks at every cell of every row."""
+    """A list that filters, sorts and groups by reading every cell of every row."""
 
     def __init__(self, data: Rows) -> None:
         self.data, self.codes = data, [currency(code) for code in data.column("currency")]
@@ -128,7 +128,7 @@ class Naive:
         return rows
 
     def sums(self, rows: list[int]) -> list[list[str]]:
-        """Return the sums of amounts; what was declined is in none."""
+        """Return the sums of amounts by column, without declined rows."""
         found = []
         moving = [row for row in rows if self.data.column("status")[row] != "declined"]
         for at in self.money:
@@ -187,7 +187,7 @@ def listed(panel: Any, name: str, text: str = "") -> list[str]:
 
 
 def unpacked(rows: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return rows that a page received, by column: a status and an id as what is shown of them."""
+    """Return the rows that a page received, by column name, with the displayed text of statuses and ids."""
     columns = {}
     for column in [*rows["columns"], *([] if rows["ids"] is None else [rows["ids"]])]:
         places: Any = range(rows["count"])

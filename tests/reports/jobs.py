@@ -1,9 +1,9 @@
-"""Fifty jobs of an analyst, each compared with plain SQL over raw deliveries, the sandbox's own records, or own paging.
+"""Jobs of an analyst, each compared with plain SQL over raw deliveries, the sandbox's records, or separate paging.
 
     python -m tests.reports.jobs            runs every job in every case, and prints the table
-    python -m tests.reports.jobs NAME …     runs some
+    python -m tests.reports.jobs NAME …     runs the jobs whose title contains a name
     python -m tests.reports.jobs SCOPE …    runs the cases of some scopes
-    python -m tests.reports.jobs … --write  writes the results into comparisons.md too; others stay
+    python -m tests.reports.jobs … --write  also writes the results into comparisons.md; other results are unchanged
 
 A case is a seed, a time zone and a scope: the complete log, a past moment, a partial log, rows in three currencies, a
 frame after `merge` and `concat`, a log with missing members, an inbox, or a plain log. The log ends within a month, so its last month is running in every case.
@@ -45,15 +45,15 @@ SCOPES = {
     "complete": "",
     "past": "",
     "partial": "Without an authorization in the source",
-    "currencies": "Left out, in EUR",
+    "currencies": " in EUR",
     "merged": "ompleteness unknown",
     "gaps": "",
     "inbox": "",
     "plain": "",
 }
-"""Scopes, each with the caveat that the notes of a report must have, since the number is not that of all rows."""
+"""Scopes, each with a text that the notes of a report must contain because the report leaves out rows; empty: none."""
 UNTIMED = ("inbox", "plain")
-"""Scopes whose refunds and releases have no time by the clock of the events: sources.py compares their periods."""
+"""Scopes whose deliveries lack times of the sandbox's clock, so times of refunds differ. sources.py compares their periods."""
 TIMED = [scope for scope in SCOPES if scope not in UNTIMED]
 HEADING = "## Reports compared with other code\n"
 INTRODUCTION = """{} jobs are compared with plain SQL over raw deliveries (SQLite), the sandbox's own records, or own paging:
@@ -65,7 +65,7 @@ runs all of them and writes this table. "caveat" means that the notes of the rep
 is checked too; an empty cell means that the case does not apply.
 """
 ONE_ID: Any = {"refund_event_id": "transaction", "refund_event_created": False}
-"""A service whose refunds have the ids and times of their purchases, which plain SQL joins."""
+"""Behavior of a service whose refunds have the ids and times of the purchases, which plain SQL can join."""
 PAGE = Path(__file__).with_name("comparisons.md")
 
 
@@ -83,7 +83,7 @@ def world(seed: int) -> World:
 
 
 class Case:
-    """One world in one scope and zone: the frames of the workbench, and the tables of plain SQL."""
+    """A world in one scope and time zone, as frames of the workbench and as tables for plain SQL."""
 
     def __init__(self, seed: int, tz: str, scope: str) -> None:
         self.seed, self.tz, self.scope, self.at = seed, tz, scope, PAST if scope == "past" else None
@@ -120,10 +120,10 @@ class Case:
     def equal(
         self, frame: pd.DataFrame, columns: str, query: str | Iterable[tuple[Any, ...]], *, caveat: str | None = None
     ) -> str:
-        """Compare columns of a report with the rows of a query, in any order; return the caveat of the report.
+        """Compare columns of a report with the rows of a query, in any order, and return the caveat of the report.
 
         Raises:
-            AssertionError: They differ, or the notes do not have the caveat of the scope.
+            AssertionError: The rows differ, or the notes lack the caveat of the scope.
         """
         shown = Counter(_rows(frame[columns.split()].itertuples(index=False, name=None)))
         expected = Counter(_rows(self.sql.execute(query.format(tz=self.tz)) if isinstance(query, str) else query))
@@ -136,7 +136,7 @@ class Case:
         return phrase
 
     def periods(self, frame: pd.DataFrame, name: str, freq: str) -> None:
-        """Check the mark of running periods."""
+        """Check that the report marks the periods that are not over."""
         for first, marked in zip(frame[name], frame["running"], strict=True):
             running = is_running(f"{first:%Y-%m-%d}", freq, self.tz, self.until)
             assert bool(marked) == running or (marked and self.scope in UNTIMED), (first, marked)
@@ -162,7 +162,7 @@ JOBS: dict[str, Job] = {}
 
 
 def job(title: str, scopes: Iterable[str] = SCOPES) -> Callable[[Job], Job]:
-    """Register a job, which returns the caveat of the report; in other scopes it does not apply."""
+    """Register a job for some scopes. The job returns the caveat of its report, or None in other scopes."""
 
     def register(function: Job) -> Job:
         JOBS[title] = lambda case: function(case) if case.scope in scopes else None
@@ -414,7 +414,7 @@ def _roll_forward(freq: str, currency: str = "usd") -> Job:
         assert set(known) | set(others) <= {row[0] for row in rows}
         case.periods(frame, freq, freq)
         assert (frame["closing_cents"] >= 0).all()
-        caveat = "Left out, in JPY" if case.scope == "currencies" else None
+        caveat = " in JPY" if case.scope == "currencies" else None
         return case.equal(frame, f"{freq} {ROLLED} posted_cents refunded_cents", rows, caveat=caveat)
 
     return run
@@ -428,7 +428,7 @@ job("Roll-forward of holds in EUR", ["currencies"])(_roll_forward("month", "eur"
 @job("Spend in EUR by merchant", ["currencies"])
 def _(case: Case) -> str:
     frame = case.all.filter(currency="eur").spend("merchant_name")
-    return case.equal(frame, f"merchant_name {FIGURES}", BY_MERCHANT.replace("usd", "eur"), caveat="Left out, in JPY")
+    return case.equal(frame, f"merchant_name {FIGURES}", BY_MERCHANT.replace("usd", "eur"), caveat=" in JPY")
 
 
 @job("Spend in JPY, exported in yen", ["currencies"])
@@ -532,7 +532,7 @@ def _(case: Case) -> str:
 
 @cache
 def activity(seed: int) -> tuple[list[tuple[str, Any]], Any]:
-    """Return the rewards of some users by own paging, and as the workbench reads them."""
+    """Return the rewards of some users, read page by page here, and as `rewards.fetch` reads them."""
     api, items = world(seed).api, []
     users = [user["id"] for user in api.sandbox.guide()["rewards_users"] if not user["beyond_paging"]][:5]
     for user in users:
@@ -652,7 +652,7 @@ def _(case: Case) -> str:
 
 
 def run(title: str, cases: Iterable[Case]) -> dict[str, str]:
-    """Return the result of a job for each scope: "right", "right, with caveat", or the first difference."""
+    """Return the result of a job for each scope: "right", "right, caveat", or the first difference."""
     results: dict[str, str] = {}
     for case in cases:
         try:
@@ -691,7 +691,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _written(title: str) -> dict[str, str]:
-    """Return the results of a job in the page, by scope."""
+    """Return the stored results of a job in the page, by scope."""
     lines = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").partition(HEADING)[2].splitlines()]
     head = next(line for line in lines if line[0] == "| Job")
     row = next((line for line in lines if line[0] == f"| {title}"), [])

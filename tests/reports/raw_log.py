@@ -1,4 +1,4 @@
-"""Raw deliveries of card transactions, and the tables that plain SQL makes of them without the workbench."""
+"""Raw deliveries of card transactions, and tables that plain SQL builds from the deliveries without the workbench."""
 
 import json
 import sqlite3
@@ -15,14 +15,14 @@ PAST, BEGIN = datetime(2026, 3, 17, 9, 30, tzinfo=UTC), datetime(2026, 2, 5, 13,
 
 
 def play(api: Any, seed: int) -> list[dict[str, Any]]:
-    """Return the deliveries of a hundred days, as a receiver stores them, some of them twice and in another order."""
+    """Return the deliveries of a hundred days, as a receiver stores them, with some repeated at the end."""
     traffic = wb.sequences.traffic(seed=seed, cards=4, days=100, a_day=1.1)
     wb.sequences.run(api, traffic, progress=False)
-    for transaction in _settled(api)[:12]:  # these are refunded in later months
+    for transaction in _settled(api)[:12]:  # refund these in later months
         api.sandbox.advance(hours=7)
         left = transaction["settled"] - transaction["refunded"]
         api.simulate_refund(transaction_id=transaction["id"], amount=max(left // 3, 1))
-    # these holds are released late
+    # release a part of these holds at the end
     for transaction in [r for r in api.sandbox.records("transaction") if r["held"] > 100][:4]:
         api.simulate_reversal(transaction_id=transaction["id"], new_amount=transaction["held"] // 2)
     rows = [{"at": event.at.isoformat(), "event": event.payload} for event in api.sandbox.events()]
@@ -36,7 +36,7 @@ def _settled(api: Any) -> list[dict[str, Any]]:
 
 
 def with_currencies(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return deliveries of which some transactions are in EUR and JPY."""
+    """Return deliveries with some transactions in EUR and JPY."""
     changed = []
     for row in json.loads(json.dumps([*rows])):
         spend = row["event"]["body"]["spend"]
@@ -59,7 +59,7 @@ NULLABLE = (
 
 
 def with_gaps(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return deliveries in which each member that may be missing is missing once in each of two months."""
+    """Return deliveries without each optional member, in one transaction of each of two months."""
     changed = json.loads(json.dumps([*rows]))
     settled = [row for row in changed if row["event"]["action"] == "completed"]
     missing: dict[str, str] = {}
@@ -76,7 +76,7 @@ def milliseconds(text: str | None) -> int | None:
 
 
 def first_day(moment: int | None, freq: str, tz: str) -> str | None:
-    """Return the first day of the period of a time, as text."""
+    """Return the first day of the period that contains a time, as ISO text; None without a time."""
     if moment is None:
         return None
     day = datetime.fromtimestamp(moment / 1000, ZoneInfo(tz)).date()
@@ -85,19 +85,20 @@ def first_day(moment: int | None, freq: str, tz: str) -> str | None:
     if freq == "day":
         return day.isoformat()
     months = {"month": 1, "quarter": 3, "year": 12, "Q": 3, "Y": 12}[freq.partition("-")[0]]
-    after = MONTHS[freq.partition("-")[2] or "DEC"] % 12  # the following periods begin after this month
+    # month in which the year ends, such as 1 for "Q-JAN"; 0 for December
+    after = MONTHS[freq.partition("-")[2] or "DEC"] % 12
     count = day.year * 12 + day.month - 1 - after
     count -= count % months
     return date((count + after) // 12, (count + after) % 12 + 1, 1).isoformat()
 
 
 def is_running(first: str, freq: str, tz: str, until: int) -> bool:
-    """Return whether the period that begins on a day was not over at a time."""
-    return first_day(until, freq, tz) == first  # `until` is inside the period
+    """Return whether the period that begins on a day was not yet over at a time."""
+    return first_day(until, freq, tz) == first  # the period of `until` is the running one
 
 
 def database(rows: Iterable[dict[str, Any]], until: datetime | None = None) -> sqlite3.Connection:
-    """Return a database with the events `e`, transactions `t` and postings `p` of deliveries before a moment."""
+    """Return a database with tables of the events `e`, transactions `t` and postings `p` of deliveries before a time."""
     engine = sqlite3.connect(":memory:")
     engine.create_function("first_day", 3, first_day, deterministic=True)
     engine.execute(

@@ -1,7 +1,7 @@
-"""One history in many sources: as people bring it, from logs, inboxes, frames, files and records.
+"""Compare the reports of one history from many sources: logs, inboxes, frames, files and records.
 
-python -m tests.reports.sources FIRST [LAST]             prints what differs for the seeds from FIRST to LAST
-python -m tests.reports.sources FIRST LAST --write FILE   adds the results to a file, so that a run can go on later
+python -m tests.reports.sources FIRST [LAST]             prints the differences for the seeds from FIRST to LAST
+python -m tests.reports.sources FIRST LAST --write FILE   adds the results to a file, so that a run can be continued later
 python -m tests.reports.sources --table FILE              writes the table of these results into comparisons.md
 """
 
@@ -48,7 +48,7 @@ AMOUNTS = ("posted_cents", "refunded_cents", "net_cents")
 
 @cache
 def deliveries(seed: int) -> tuple[Any, list[Delivery]]:
-    """Return a session after a hundred days, and its deliveries with headers, without the world's first records."""
+    """Return a session after a hundred days, and its deliveries without transactions of the initial world."""
     api = wb.connect(seed=seed)
     rows = play(api, seed)
     begun = {row["event"]["body"]["id"] for row in rows if row["event"]["action"] == "created"}
@@ -60,7 +60,7 @@ def _lines(rows: list[Any]) -> bytes:
 
 
 class Sources:
-    """The sources of one history, or of its second half, which begins in the middle of transactions."""
+    """The sources of a history, or of its second half, which lacks the first events of some transactions."""
 
     def __init__(self, seed: int, folder: Path, *, half: bool = False) -> None:
         self.api, self.rows = deliveries(seed)
@@ -81,12 +81,12 @@ class Sources:
         return frame
 
     def of_rows(self, events: list[Any]) -> list[Any]:
-        """Return the events that are in the rows."""
+        """Return the events that are also in `rows`."""
         ids = {payload["id"] for payload in self.payloads}
         return [event for event in events if event.event.id in ids]
 
     def late(self) -> list[Delivery]:
-        """Return the deliveries of which those with a time of their own arrive three days later."""
+        """Return the deliveries in order of arrival, if each event that states its time arrives three days later."""
         own = {"created": "authorizedAt", "completed": "postedAt"}
         rows = []
         for row in self.rows:
@@ -97,7 +97,7 @@ class Sources:
         return sorted(rows, key=lambda row: row["at"])
 
     def with_odd_members(self) -> list[Any]:
-        """Return payloads with a number for a category code, a text for an amount, and a member of no document."""
+        """Return payloads with a number as category code, a text as amount, and an undocumented member."""
         payloads = json.loads(json.dumps(self.payloads))
         for number, payload in enumerate(payloads):
             spend = payload["body"]["spend"]
@@ -110,7 +110,7 @@ class Sources:
         return random.Random(self.seed).sample(rows, len(rows))
 
     def folder_of_days(self) -> Path:
-        """Return a folder with files of overlapping days, one of them packed."""
+        """Return a folder with files of overlapping days, one of them compressed."""
         path = self.folder / "days"
         path.mkdir(exist_ok=True)
         step = len(self.rows) // 3
@@ -174,11 +174,11 @@ class Sources:
 def sums(
     frame: pd.DataFrame, names: Mapping[str, str] = {name: name for name in AMOUNTS}
 ) -> dict[tuple[str, str], int]:
-    """Return the sum of each amount that adds up, by currency, of the rows of a report and of what it leaves out.
+    """Return the sums of amounts in the rows of a report and in its left-out rows, by currency and amount.
 
     Args:
         frame: The report.
-        names: Columns of the report, with their names in what is left out.
+        names: Amount columns of the report, each with its name in `left_out`.
     """
     result: dict[tuple[str, str], int] = {}
     for column, name in names.items():
@@ -195,7 +195,7 @@ def sums(
 
 
 def plain(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Return the rows of a report, in any order, with comparable values; without clocks and ids of events."""
+    """Return the sorted rows of a report with comparable values, without columns of clocks and event ids."""
     hidden = {
         "clock",
         "known_at",
@@ -220,7 +220,7 @@ def _cell(value: Any) -> Any:
 
 
 def verdicts(sources: Sources, source: object, reports: Iterable[str] = REPORTS) -> dict[str, str]:
-    """Return how the reports of a source compare: "same", "stated", or a silent difference or an error."""
+    """Return the result of each report of a source: "same", "stated", or a text about an unstated difference or an error."""
     try:
         history = wb.history(source)
     except Exception as error:  # noqa: BLE001 - it is the result of each report
@@ -251,7 +251,7 @@ def _verdict(sources: Sources, history: History, name: str) -> str:
 
 
 def _is_within(frame: pd.DataFrame, expected: pd.DataFrame) -> bool:
-    """Return whether rows whose period is not known explain the difference of each amount, at most."""
+    """Return whether left-out rows with an unknown period can explain the difference of each amount."""
     shown, whole, other = sums(frame.assign()), sums(expected), {}
     for entry in frame.attrs["left_out"]:
         for name in AMOUNTS:
@@ -278,7 +278,7 @@ difference that `left_out` states with its amounts. `python -m tests.reports.sou
 
 
 def compare(seed: int) -> dict[str, Counter[str]]:
-    """Return the results of each source of a seed, and print those that are neither the same nor stated."""
+    """Return the results of each source of a seed, and print the results other than "same" and "stated"."""
     counts: dict[str, Counter[str]] = {}
     for half in (False, True):
         with tempfile.TemporaryDirectory() as folder:
@@ -315,7 +315,7 @@ def write_table(results: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare the sources of some seeds; return 1 if a result is neither the same nor stated."""
+    """Compare the sources of some seeds; return 1 if a result is neither "same" nor "stated"."""
     if arguments[0] == "--table":
         write_table(json.loads(Path(arguments[1]).read_text()))
         return 0

@@ -1,4 +1,4 @@
-"""A fresh sandbox and a driver for each test of the package."""
+"""Fixtures with a new sandbox and a driver for each test of this folder."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from workbench.sandbox import Sandbox
 
 @pytest.fixture(params=[Sandbox, Mirrored], ids=["in process", "over HTTP"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """Return a sandbox, or one that is compared with a twin behind HTTP, byte for byte."""
+    """Return a sandbox, or a sandbox that compares its answers with a served twin byte for byte."""
     made: Sandbox = request.param()
     return made
 

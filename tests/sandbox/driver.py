@@ -56,7 +56,7 @@ def state_of(sandbox: Sandbox) -> Any:
 
 @attrs.frozen
 class Answer:
-    """Status and body of a response."""
+    """The status, body and headers of a response."""
 
     status: int
     body: Any
@@ -68,7 +68,7 @@ class Answer:
 
 
 class Api:
-    """Calls with one key."""
+    """A client that makes calls with one key."""
 
     def __init__(self, sandbox: Sandbox, key: str | None = "full") -> None:
         self.sandbox = sandbox
@@ -143,7 +143,7 @@ class Api:
 
     @property
     def examples(self) -> dict[str, Any]:
-        """The examples of the key's tenant."""
+        """Example ids of the key's tenant."""
         name = next((name for name, key in self.guide["api_keys"].items() if key == self.key), "full")
         return self.guide["tenants"].get(name, self.guide)
 

@@ -98,7 +98,7 @@ class Fact:
     holds: Callable[[Api], bool]
 
 
-# ---------------------------------------------------------------- shapes of answers and events
+# shapes of answers and events
 
 
 def is_uuid(value: Any) -> bool:
@@ -380,7 +380,7 @@ def of_shapes() -> Iterator[Fact]:
         yield Fact(section, f"{shape}: no undocumented member", closed(shape))
 
 
-# ---------------------------------------------------------------- what requests may carry
+# limits of requests
 
 
 def sent(call: Callable[[Api], Answer], *statuses: int) -> Callable[[Api], bool]:
@@ -526,7 +526,7 @@ def of_requests() -> Iterator[Fact]:
             yield Fact("Endpoints", f"{where}: `{name}` {verb} {said}", sent(call(**{name: value}), *statuses))
 
 
-# ---------------------------------------------------------------- what operations, states, keys, errors and events do
+# operations, states, keys, errors and events
 
 ROUTES = {
     "1": ("GET", "/issuing/tenants/contracts"),
@@ -580,7 +580,7 @@ NAMES_OF = {"1": "list_contracts", "6": "create_payment_account", "7": "delete_p
 
 def on_demand(number: str, wanted: tuple[int, str, str]) -> Callable[[Api], bool]:
     def holds(api: Api) -> bool:
-        if wanted[0] == 400:  # the answer to an invalid request
+        if wanted[0] == 400:  # an invalid request gets this answer without a fault
             return said(api.pay_to(userId=api.user, bank={"routingNumber": "12"})) == wanted
         api.sandbox.add_fault("status", of=NAMES_OF[number], status=wanted[0])
         return said(route(api, number)) == wanted
@@ -635,7 +635,7 @@ def review_events(status: str) -> Callable[[Api], bool]:
 
 
 def terms(api: Api) -> bool:
-    """After the terms are accepted, one more event reports `approved`."""
+    """Return whether accepting the terms sends one event, which reports `approved`."""
     user = plain_user(api)
     api.sandbox.review(user, "tosNotAccepted")
     waiting = api.sandbox.events()[-1].payload["body"]
@@ -799,7 +799,7 @@ def not_small(api: Api) -> bool:
     try:
         api.sandbox.deposit(amount="2.00")
     except ValueError:
-        return True  # the control accepts only small deposits; for larger amounts it raises an error
+        return True  # a deposit that the control refuses sends no event either
     return "microDeposit.received" not in api.kinds(since=start)
 
 

@@ -57,6 +57,10 @@ def test_a_mapping_without_a_name_differs_from_the_documented_behavior() -> None
         ("missing.toml", "cannot be read: missing.toml"),
         ({"rate_limits": 1}, "behavior.rate_limits is not a setting of the sandbox; did you mean rate_limit"),
         ({"behavior": "live"}, "must be one of documented, observed"),
+        ({"rate_limit": -1}, "behavior.rate_limit must be one of .* or another value of this type from 0 to"),
+        ({"rate_limit": float("nan")}, "behavior.rate_limit must be one of"),
+        ({"tightened_roles": {"list_contract": "x"}}, "tightened_roles.list_contract is not .*; did you mean list_con"),
+        ({"extra_members": {"user.update/x": {}}}, "behavior.extra_members.user.update/x is not an operation or event"),
         (7, "must be one of documented, observed, the path of a .toml file, a mapping of settings"),
     ],
 )

@@ -48,6 +48,37 @@ def test_a_body_is_json_and_says_so(api, kind):
     assert api.send("POST", AUTHORIZE, json.dumps(authorization()).encode(), content_type=kind).status == 400
 
 
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        (b"[]", "the body must be an object"),
+        (b'{"amount":{}}', "amount must be a whole number of cents, not an object"),
+        ('{"amount":1}'.encode("utf-16"), "the body cannot be read: UTF-16 instead of UTF-8"),
+        (b'{"merchantName":"\\u0000"}', "merchantName contains a NUL character, which is not allowed"),
+    ],
+    ids=lambda value: repr(value[:24]),
+)
+def test_a_refused_body_is_described_in_words_of_json(api, body, words):
+    """A refusal names the body or the member, and no type of Python."""
+    assert words in api.send("POST", AUTHORIZE, body).body["message"]
+
+
+@pytest.mark.parametrize("coding, status", [("gzip", 400), ("br", 400), ("Identity", 200)])
+def test_a_packed_body_is_refused_by_its_header(api, coding, status):
+    """A body with a Content-Encoding is refused because of this header, whatever its bytes are."""
+    answer = api.send("POST", AUTHORIZE, json.dumps(authorization()).encode(), content_encoding=coding)
+
+    assert (answer.status, "Content-Encoding" in answer.body.get("message", "")) == (status, status == 400)
+
+
+@pytest.mark.parametrize("query", ["userId=%ff", "userId=%ED%A0%80", "&".join(f"a{n}=1" for n in range(101))])
+def test_a_query_of_other_bytes_is_named(api, query):
+    """A query that is not UTF-8, or has too many parameters, gets a 400 that says so."""
+    answer = api.send("GET", "/issuing/rewards/activity", query=query)
+
+    assert (answer.status, "must be UTF-8 with at most 100 parameters" in answer.body["message"]) == (400, True)
+
+
 def test_a_charset_beside_the_content_type_does_not_matter(api):
     body = json.dumps(authorization()).encode()
 

@@ -32,9 +32,7 @@ def test_missing_tokens_are_marked_and_totals_say_so():
 
     assert [(flag.path, flag.rule) for flag in flags(contract)] == [("tokens", "required")]
     totals = wb.history([contract]).contracts(())
-    assert (
-        "1 contracts have an empty or missing list of tokens, which adds nothing to totals." in (totals.attrs["notes"])
-    )
+    assert "1 contracts have an empty or missing list of tokens, and add nothing to totals." in (totals.attrs["notes"])
 
 
 def test_empty_tokens_are_not_marked():

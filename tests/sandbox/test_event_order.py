@@ -36,8 +36,8 @@ HAPPENINGS = {
     "A full or partial reversal": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=400)),
     "A full reversal, with behavior `observed`": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=wb.FULL)),
     "A settlement": (authorize, lambda api, made: api.sandbox.settle(made)),
-    "A refund, under its own id": (settled, lambda api, made: api.simulate_refund(transaction_id=made, amount=100)),
-    "Terms to accept": (lambda api: review(api, "pending"), accepted),
+    "A refund, with a separate id": (settled, lambda api, made: api.simulate_refund(transaction_id=made, amount=100)),
+    "The user must accept the terms, and accepts": (lambda api: review(api, "pending"), accepted),
     "A review that changes nothing": (lambda api: review(api, "denied"), lambda api, made: review(api, "denied", made)),
 }  # fmt: skip
 

@@ -253,8 +253,8 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
 
     transaction = withdraw(api, 0)
     for changed, words in (
-        (withdraw(api, 0, amount=1), "not the service's"),
-        (withdraw(api, 0, admin_salts=[b"\x08" * 32]), "not an admin's over"),
+        (withdraw(api, 0, amount=1), "the service's signature does not match"),
+        (withdraw(api, 0, admin_salts=[b"\x08" * 32]), "an admin's signature does not match"),
         ({**transaction, "to": api.guide["contracts"][0]["proxy_address"]}, "controller"),
         ({**transaction, "chainId": 1}, "no such contract"),
         ({**transaction, "data": "0x"}, "withdrawAsset"),
@@ -270,7 +270,7 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
 
 
 def test_a_teaching_wallet_says_what_it_is(api):
-    """A teaching wallet is marked as the sandbox's, and other addresses have none."""
+    """A teaching wallet says that it belongs to no real wallet. An address that is not an admin has none."""
     from workbench.base.errors import BadRequest
 
     wallet = api.sandbox.wallet(api.guide["contracts"][0]["admin_addresses"][1])

@@ -1,4 +1,4 @@
-"""A sequence of one call whose private members are parameters, in the form that a person keeps in git."""
+"""A sequence of one call whose private members are parameters, so that its file contains no private value."""
 
 from collections.abc import Mapping
 from typing import Any

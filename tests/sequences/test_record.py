@@ -95,9 +95,9 @@ def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> Non
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(sandbox, STORY, path=path)
 
-    with pytest.raises(InvalidSequence, match="parameters differ from the former run"):
+    with pytest.raises(InvalidSequence, match="parameters differ from the run in"):
         run(sandbox, STORY, path=path, amount=7)
-    with pytest.raises(InvalidSequence, match="sequence differs from the former run"):
+    with pytest.raises(InvalidSequence, match="sequence differs from the run in"):
         run(sandbox, catalogue["refund-full"], path=path)
 
 
@@ -106,7 +106,7 @@ def test_only_unknown_steps_can_be_resolved(tmp_path: Path) -> None:
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(sandbox, STORY, path=path)
 
-    with pytest.raises(UsageError, match="has a known outcome"):
+    with pytest.raises(UsageError, match="has no unknown outcome"):
         run(sandbox, STORY, path=path, resolved={"settle": "done"})
 
 

@@ -11,7 +11,7 @@ from workbench.runs.sequences import Sequence, catalogue, run, step
 from workbench.runs.sequences.sequence import Expect
 from workbench.sandbox import Sandbox
 
-pytestmark = pytest.mark.slow  # over HTTP
+pytestmark = pytest.mark.slow  # each test serves over HTTP
 
 
 def without_events(name: str) -> Sequence:

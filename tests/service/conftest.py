@@ -19,13 +19,13 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def url(sandbox: Sandbox) -> Iterator[str]:
-    """Yield the URL of that sandbox while it is served."""
+    """Yield the URL of the sandbox while it is served."""
     with sandbox.serve() as made:
         yield made
 
 
 @pytest.fixture
 def plain(url: str) -> Iterator[Plain]:
-    """Yield a client of that sandbox that does not use this package."""
+    """Yield a client of the served sandbox that does not use this package."""
     with Plain(url) as made:
         yield made

@@ -1,4 +1,4 @@
-"""A sandbox in this process with a twin behind HTTP and in a file. Both must give equal bytes."""
+"""A sandbox in memory with a twin, which is stored in a file and served over HTTP. Both must return equal bytes."""
 
 import atexit
 import http.client
@@ -19,12 +19,12 @@ from workbench.sandbox.internals import internals
 from workbench.sandbox.server import SESSION_KEY, App, refused
 from workbench.sandbox.service import MAX_BODY
 
-# the clock is mirrored below, and the logs of requests differ between the two sandboxes
+# controls that are not compared: `Mirrored.__init__` moves both clocks, and the two sandboxes log different requests
 _OWN = frozenset({"advance", "requests"})
 
 
 class Served:
-    """One address that serves one twin after another."""
+    """An HTTP server that serves one twin after another at the same address."""
 
     def __init__(self) -> None:
         stack = ExitStack()
@@ -42,7 +42,7 @@ class Served:
         return self.app.handle(request)
 
     def show(self, twin: Sandbox) -> None:
-        """Serve a twin at the address."""
+        """Serve a twin instead of the previous one."""
         if self.twin is not None:
             self.twin.close()
         self.twin, self.app = twin, internals(twin).http_app("http://127.0.0.1")
@@ -62,7 +62,7 @@ class Served:
 
 @cache
 def served() -> Served:
-    """Return the address, which lasts as long as the process."""
+    """Return the server, which all tests of this process share."""
     return Served()
 
 

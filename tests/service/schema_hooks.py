@@ -17,7 +17,7 @@ _turn = count()
 
 
 def known(members: Any) -> Any:
-    """Return members with valid ids replaced by known ones in turn. Every fourth set is unchanged."""
+    """Return members with valid ids replaced by known ids in turn. Every fourth call returns the members unchanged."""
     turn = next(_turn)
     if not isinstance(members, dict) or turn % 4 == 3:
         return members

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.base.errors import AdviceWarning, UnusableFile
+from workbench.base.errors import AdviceWarning, UnusableFile, UsageError
 from workbench.client.webhooks.inbox import Inbox
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import self_signed
@@ -48,6 +48,15 @@ def test_a_wildcard_needs_a_name() -> None:
         pass
 
 
+def test_a_host_of_webhooks_is_a_name() -> None:
+    """A URL or a port in place of a host name, which no endpoint would match, is refused."""
+    for wrong in ("http://shop.example/", "shop.example:80", "a b"):
+        with pytest.raises(UsageError, match="webhook_hosts must be names without a port or path"):
+            Sandbox(webhook_hosts=[wrong])
+
+    assert Sandbox(webhook_hosts=["shop.example", "::1", "my_app"]).records("card")
+
+
 def test_names_are_those_that_were_given(public: tuple[Sandbox, str]) -> None:
     """If other machines can connect, requests under the names of this machine are refused."""
     sandbox, url = public
@@ -79,7 +88,7 @@ def test_endpoints_are_not_on_this_machine(public: tuple[Sandbox, str], target: 
     sandbox, url = public
     found = ask(url, "/_sandbox/register_endpoint", body={"endpoint_url": target}, key=sandbox.full_key)
 
-    assert (found.status_code, "host name must be allowed" in found.json()["message"]) == (400, True)
+    assert (found.status_code, "is not in the list of allowed hosts" in found.json()["message"]) == (400, True)
     assert sandbox.endpoints() == []
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.service.plain import Plain
 
-pytestmark = pytest.mark.slow  # over HTTP
+pytestmark = pytest.mark.slow  # each test serves over HTTP
 
 PERSON = {
     "firstName": "Grace",
@@ -137,7 +137,7 @@ def test_all_twelve_operations(plain: Plain) -> None:
     applied = call("POST", "/issuing/applications/user", PERSON)
     rewards = call("GET", "/issuing/rewards/activity", userId=guide["rewards_users"][0]["id"], limit=3)
 
-    # the sandbox lists Stellar contracts only with observed behavior
+    # with documented behavior, the service does not list contracts on Stellar (chain 1501)
     served = {one["id"] for one in guide["contracts"] if one["chain_id"] != 1501}
     assert {one["id"] for one in contracts} == served
     assert (signature["status"], set(signature["signature"])) == ("ready", {"data", "salt"})

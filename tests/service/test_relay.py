@@ -76,4 +76,4 @@ def test_a_client_posts_only_to_urls_of_its_own_machine_that_it_registered() -> 
     assert ended.wait(30)
 
     errors = [result["error"] for result in asked[2]["results"]]
-    assert errors == ["connection refused", *["not sent: it was not registered by this process"] * 2]
+    assert errors == ["connection refused", *["not sent: this process did not register the URL"] * 2]

@@ -112,7 +112,7 @@ def test_no_row_of_the_file_holds_the_state(tmp_path: Path, rows: int) -> None:
     with again:
         found = again.copy()
 
-    assert count == 2 * rows + 1  # the last row counts the changes
+    assert count == 2 * rows + 1  # the additional row contains the number of changes
     assert largest < 100
     assert found == store.copy()
     assert [key for key, _ in again.items("row")] == [str(i) for i in range(rows)]

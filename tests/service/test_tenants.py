@@ -9,7 +9,7 @@ import pytest
 import workbench as wb
 from workbench.base.errors import BadRequest, Forbidden, NotFound, UsageError
 
-pytestmark = pytest.mark.slow  # over HTTP, with waits
+pytestmark = pytest.mark.slow  # the tests serve over HTTP, and some wait
 
 PURCHASE: dict[str, Any] = {
     "amount": 100,
@@ -65,7 +65,7 @@ def test_guide_of_a_session_lists_its_tenant(connect: Connect) -> None:
     one, other = connect(), connect(tenant="company team")
 
     assert one.sandbox.guide()["cards"]["active"] != other.sandbox.guide()["cards"]["active"]
-    # documented behavior does not list chain 1501
+    # with documented behavior, the service does not list contracts on Stellar (chain 1501)
     listed = {item["id"] for item in other.sandbox.guide()["contracts"] if item["chain_id"] != 1501}
     assert {contract.id for contract in other.list_contracts()} == listed
     with pytest.raises(NotFound):

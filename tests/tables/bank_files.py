@@ -1,4 +1,4 @@
-"""One table of purchases, written as banks, accounting programs and spreadsheets of several countries write it."""
+"""A table of purchases in the file formats of banks, accounting programs and spreadsheets of several countries."""
 
 import random
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ TOTALS = {"en": "Total", "de": "Summe", "fr": "Total", "es": "Suma", "it": "Tota
 
 @attrs.frozen
 class Truth:
-    """The rows of a table: days, references with their zeros, texts and amounts."""
+    """The rows of a table: days, references with leading zeros, texts and amounts."""
 
     rows: tuple[tuple[date, str, str, Decimal], ...]
 
 
 @attrs.frozen(kw_only=True)
 class Style:
-    """How a program writes a table."""
+    """The file format of a program."""
 
     language: str = "en"
     order: str = "y/m/d"
@@ -53,7 +53,7 @@ class Style:
 
 
 def truth(seed: int, language: str, rows: int = 12, *, early: bool = False) -> Truth:
-    """Return rows of a random table; `early` has days up to 12 alone."""
+    """Return the rows of a random table. With `early`, days are at most 12, so that they could be months."""
     draw = random.Random(seed)
     found = []
     for number in range(rows):
@@ -78,7 +78,7 @@ def written_amount(amount: Decimal, style: Style) -> str:
 
 
 def written_cells(table: Truth, style: Style) -> list[list[str]]:
-    """Return the cells of all lines, titles and totals among them."""
+    """Return the cells of all lines, including titles and totals."""
     width = 4
     lines: list[list[str]] = [[f"Export {number}", *[""] * (width - 1)] for number in range(style.titles)]
     if style.blank:
@@ -98,7 +98,7 @@ def quoted(cell: str, separator: str) -> str:
 
 
 def written(table: Truth, style: Style) -> bytes:
-    """Return the bytes of a text file."""
+    """Return the table as bytes of a text file."""
     lines = [
         style.separator.join(quoted(cell, style.separator) for cell in line) for line in written_cells(table, style)
     ]
@@ -108,7 +108,7 @@ def written(table: Truth, style: Style) -> bytes:
 
 
 def answers(style: Style) -> dict[str, Any]:
-    """Return the arguments of `read_table` that say what the style is."""
+    """Return the arguments of `read_table` that describe a style."""
     bom = style.encoding in ("utf-16", "utf-8-sig")
     return {
         "dates": style.order, "decimal": style.decimal, "separator": style.separator, "totals": "drop",
@@ -117,7 +117,7 @@ def answers(style: Style) -> dict[str, Any]:
 
 
 def expected(table: Truth, style: Style) -> dict[str, Sequence[Any]]:
-    """Return the columns of the frame: dates, references as text, texts, exact amounts."""
+    """Return the columns of the expected frame: dates, references as text, texts, exact amounts."""
     return dict(zip(NAMES[style.language], zip(*table.rows, strict=True), strict=True))
 
 
@@ -143,4 +143,4 @@ FILES = {
     for country, style in COUNTRIES.items()
     for name, change in CHANGES.items()
 }
-"""48 text files; those of LibreOffice are made by `test_read_table`."""
+"""Styles of 48 text files. `test_read_table` creates files with LibreOffice."""

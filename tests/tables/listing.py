@@ -1,4 +1,4 @@
-"""The list of frames and their columns in columns.md: `python -m tests.tables.listing` writes it anew."""
+"""The list of frames and their columns in columns.md. `python -m tests.tables.listing` updates the file."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def _columns(frame: pd.DataFrame, private: frozenset[str] = frozenset()) -> str:
 
 
 def listing() -> list[str]:
-    """Return the lines of the list; frames with the same columns share a line."""
+    """Return the lines of the list. Frames with the same columns share a line."""
     shared: dict[tuple[str, str], list[str]] = {}
     for name, row in OPERATIONS.items():
         frame = to_frame([], of=name)

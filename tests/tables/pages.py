@@ -173,7 +173,7 @@ ODD: dict[str, bytes] = {
 
 
 def page(rows: int, start: int = 0, seed: int = 0) -> bytes:
-    """Return a usual page, as a service may write it."""
+    """Return an ordinary page with random rows, as a service may write it."""
     chance = random.Random(f"{seed} {start}")
 
     def moment() -> str:
@@ -200,7 +200,7 @@ def page(rows: int, start: int = 0, seed: int = 0) -> bytes:
 
 
 def mutated(seed: int) -> Iterator[bytes]:
-    """Yield pages without end, each changed at a few places: bytes, bits, pieces, values."""
+    """Yield an endless series of pages with one to three random changes of bytes, bits, pieces or values."""
     chance = random.Random(seed)
     seeds = [GOOD, page(3), *ODD.values()]
     seeds = [body for body in seeds if 0 < len(body) < 3_000]
@@ -229,7 +229,7 @@ BATCH = 32
 
 
 def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None) -> pd.DataFrame:
-    """Return the frame of pages from their bodies; `attrs["routes"]` counts the pages that took each route."""
+    """Return the frame of some page bodies. `attrs["routes"]` counts the pages that the fast and the exact reader read."""
     reader = PageReader(names or {})
     routes = {"fast": 0, "exact": 0}
     tables: list[Table] = []

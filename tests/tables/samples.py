@@ -1,4 +1,4 @@
-"""Answers and events made from wire bodies, for the tests of this package. All data is reserved or invented."""
+"""Answers and events read from wire bodies, for the tests of this folder. All data is reserved or fictitious."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ SIGNATURE = b"""{"status":"ready","signature":{"data":"0xCANARYDATA","salt":"CAN
 
 
 def answer(operation: str, *bodies: bytes) -> Any:
-    """Return the answer of an operation read from wire bytes; of several bodies a list of answers."""
+    """Return the answer of an operation that wire bytes contain, or a list of answers for several bodies."""
     row = OPERATIONS[operation]
     if row.many:
         return converter().read_answer(row, [loads(body) for body in bodies])
@@ -41,7 +41,7 @@ def answer(operation: str, *bodies: bytes) -> Any:
 
 
 def event(body: bytes) -> Any:
-    """Return an event read from wire bytes."""
+    """Return the event that wire bytes contain."""
     return converter().structure(loads(body), Event)
 
 

@@ -1,4 +1,4 @@
-"""A rewards service of a few lines, behind a transport, for tests of reads."""
+"""A minimal rewards service behind a transport, for tests of reads."""
 
 import threading
 from collections import Counter
@@ -25,7 +25,13 @@ def row(n: int, **more: Any) -> Row:
 
 
 class Service:
-    """Serves rows by user. `before` may answer instead, as a fault; `shape` may change what is listed."""
+    """A service of rewards rows by user.
+
+    Args:
+        rows: Rows by user id.
+        before: Function of query and call number that may return another answer or an error; None: the service answers.
+        ignores: Names of query parameters that the service ignores.
+    """
 
     def __init__(
         self, rows: dict[str, list[Row]], *, before: Callable[[dict[str, str], int], Answer] = lambda query, call: None,

@@ -27,7 +27,7 @@ class Ended:
 
 @pytest.fixture(autouse=True, scope="session")
 def interruptible() -> None:
-    """Let child processes be interrupted even if the parent of the tests ignores signals, as `&` and `nohup` do."""
+    """Let signals end child processes even if the tests were started with ignored signals, as `&` and `nohup` do."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
@@ -48,7 +48,7 @@ def own_state(tmp_path_factory, monkeypatch) -> Path:
 
 @pytest.fixture
 def wb(capsys) -> Callable[..., Ended]:
-    """Run a command line in this process."""
+    """Return a function that runs a command line in this process."""
 
     def run(*tokens: str) -> Ended:
         capsys.readouterr()
@@ -68,7 +68,7 @@ CALL = re.compile(r"(?<![\w.-])(?:(?:api|wb|sandbox|run|plan|journal)\.)?(?:[a-z
 
 @pytest.fixture
 def piped() -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """Run a command line in a separate process whose streams are pipes."""
+    """Return a function that runs a command line in a separate process whose streams are pipes."""
 
     def run(*tokens: str, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

@@ -25,7 +25,7 @@ ENDLESS = {
     ("sandbox", "serve"),
     ("course", "serve"),
     ("report", "dashboard"),
-}  # these commands run until they are stopped, or for seconds; their own tests cover them
+}  # these commands run until they are stopped, or take several seconds; other tests cover them
 APP = make_app()
 COMMANDS = [
     *((noun,) for noun, verbs in commands.COMMANDS.items() if "" in verbs),

@@ -67,7 +67,7 @@ def test_an_operation_has_an_option_for_each_argument(wb, name):
     assert ended.code == 0
     words = "".join(ended.out.split())  # the help text wraps long names and texts
     for path, member in option_members(OPERATIONS[name].request):
-        assert path.replace("_", "-") in ended.out  # a single line can be searched and copied
+        assert path.replace("_", "-") in ended.out  # in one line, so that it can be searched and copied
         assert "".join(member.about.doc.split()[:2]) in words
         if member.about.assumed:
             assert "[assumed]:" in words

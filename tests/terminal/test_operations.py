@@ -200,7 +200,7 @@ def test_an_unknown_outcome(wb):
     assert len(created) == 1
 
 
-# -- bodies -------------------------------------------------------------------------------------------------------
+# bodies
 
 
 def test_a_body_from_a_file_with_options_on_top(wb):
@@ -276,7 +276,7 @@ def test_a_missing_file(wb):
     assert "nowhere.json" in ended.err
 
 
-# -- dry runs -----------------------------------------------------------------------------------------------------
+# dry runs
 
 
 def test_dry_run_sends_nothing_and_shows_no_key(wb, guide):
@@ -303,7 +303,7 @@ def test_curl_quotes_what_it_shows(wb, guide):
     assert any('"merchantName":"x\'; rm -rf / #"' in word for word in shlex.split(ended.out))
 
 
-# -- output -------------------------------------------------------------------------------------------------------
+# output
 
 
 @pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
@@ -411,7 +411,7 @@ def test_journal_knows_what_was_sent(wb, guide):
     assert [wb("journal", "resolve", row["id"], "done").code for row in rows] == [0, 2]
 
 
-# -- served sandboxes ----------------------------------------------------------------------------------------------
+# served sandboxes
 
 
 @pytest.fixture

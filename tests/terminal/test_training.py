@@ -87,7 +87,7 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
             _, err = process.communicate(timeout=20)
         codes.append(found)
         assert process.returncode in (130, 143)
-        assert "start it again to continue" in err
+        assert "run the same command to continue" in err
         assert "Traceback" not in err
 
     assert codes[0] == codes[1]
@@ -99,7 +99,7 @@ def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
     took = []
     for number in range(40):
         served = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(tmp_path), "--learners", "30"]
-        ignored = number % 4 == 3  # nohup starts commands with SIGINT ignored
+        ignored = number % 4 == 3  # as the `&` of a script starts commands
         with subprocess.Popen(
             served, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None,
@@ -108,7 +108,7 @@ def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
             key = re.search(r"trainer key: (\S+)", process.stderr.readline())[1]
             http.get(
                 f"{url}/board/data", headers={"trainer-key": key}
-            ).raise_for_status()  # the connection stays open during the signal
+            ).raise_for_status()  # keeps a connection open when the signal arrives
             begun = time.monotonic()
             process.send_signal(signal.SIGTERM if number % 2 else signal.SIGINT)
             process.communicate(timeout=60)

@@ -1,6 +1,6 @@
-"""Applications for universes: one that is right, and thirty with one planted bug each, by the invariant that breaks.
+"""Applications for universes: correct ones, and applications with one planted bug each and the invariants that it breaks.
 
-The application books what card transactions post, and returns 100 cents of each purchase of 20 dollars and more.
+The application books the posted amounts of card transactions, and refunds 100 cents of each purchase of at least 20 dollars.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ SCHEMA = (
 
 
 class Books:
-    """What the asynchronous application and the other one share."""
+    """The base of the asynchronous and the synchronous application."""
 
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
@@ -34,7 +34,7 @@ class Books:
         self.start()
 
     def start(self) -> None:
-        """Prepare what is in memory."""
+        """Prepare the state in memory."""
 
     def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         return sign(body, self.key) in (headers.get(SIGNATURE), headers.get(SECONDARY))
@@ -63,7 +63,7 @@ class Books:
         return [row[0] for row in self.database.execute("SELECT id FROM refunds WHERE state = 'due'").fetchall()]
 
     def paid(self, transaction: str, state: str) -> None:
-        # this runs before the commit, because after it no retry would resolve the call
+        # before the commit: after it, the refund is not due any more, so no retry would resolve these calls
         for entry in self.universe.journal.unknown():
             if entry.idempotency_key == self.idempotency_key(transaction):
                 self.universe.journal.resolve(entry.id, "done" if state == "done" else "not_sent", note="sent again")
@@ -78,7 +78,7 @@ class Books:
 
 
 class Shop(Books):
-    """The right one."""
+    """The correct asynchronous application."""
 
     def start(self) -> None:
         self.api = self.universe.connect_async()
@@ -104,7 +104,7 @@ class Shop(Books):
         try:
             await self.send(transaction)
         except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited):
-            pass  # the application recovers later
+            pass  # the refund is still due, so `main` sends it again
         except wb.ApiError:
             self.paid(transaction, "refused")
         else:
@@ -116,49 +116,49 @@ class Shop(Books):
 
 
 def bonuses_are_paid(universe: Universe) -> None:
-    """Check that each purchase of 20 dollars and more got its bonus."""
+    """Check that each purchase of at least 20 dollars got its bonus."""
     large = {transaction for transaction, cents in universe.posted if cents >= LEAST}
     paid = {target.split("/")[-2] for (target, _) in universe.refunds}
     assert large <= paid, f"no bonus was paid for {sorted(large - paid)}"
 
 
 class CountsRepetitions(Shop):
-    """Does not look whether it has seen an event."""
+    """Does not check whether an event was already handled."""
 
     def is_new(self, event: dict[str, Any]) -> bool:
         return True
 
 
 class CountsATransactionOnce(Shop):
-    """Tells events apart by the transaction, so a refund is a repetition."""
+    """Identifies events by transaction and action, so a refund counts as a repetition of the purchase."""
 
     def is_new(self, event: dict[str, Any]) -> bool:
         return super().is_new({"id": f"{event['body'].get('id')} {event['action']}"})
 
 
 class ChecksNoSignature(Shop):
-    """Accepts everything."""
+    """Accepts deliveries without checking the signature."""
 
     def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         return True
 
 
 class ChecksThatThereIsASignature(Shop):
-    """Looks at the header alone."""
+    """Checks only that the signature header exists."""
 
     def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         return SIGNATURE in headers
 
 
 class ChecksOneHeader(Shop):
-    """Refuses what the other key signs while a key is rotated."""
+    """Checks only the first signature, so it refuses deliveries during the rotation of a key."""
 
     def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         return headers.get(SIGNATURE) == sign(body, self.key)
 
 
 class RemembersInMemory(Shop):
-    """Holds the ids it has seen in memory alone."""
+    """Keeps the ids of handled events only in memory."""
 
     def start(self) -> None:
         super().start()
@@ -172,7 +172,7 @@ class RemembersInMemory(Shop):
 
 
 class WritesLater(Shop):
-    """Acknowledges, and writes its books each minute."""
+    """Acknowledges events at once, and books them each minute."""
 
     def start(self) -> None:
         super().start()
@@ -194,7 +194,7 @@ class WritesLater(Shop):
 
 
 class FailsOnUnknownKinds(Shop):
-    """Knows the kinds of today alone."""
+    """Fails on kinds of events that it does not know."""
 
     def handle(self, event: dict[str, Any]) -> None:
         if event["resource"] not in ("transaction", "card", "user"):
@@ -203,7 +203,7 @@ class FailsOnUnknownKinds(Shop):
 
 
 class SkipsUnknownVersions(Shop):
-    """Ignores an event of a version it does not know."""
+    """Ignores events with a version that it does not know."""
 
     def handle(self, event: dict[str, Any]) -> None:
         if event["version"] in ("1.0.0", "1.1.0"):
@@ -211,7 +211,7 @@ class SkipsUnknownVersions(Shop):
 
 
 class TakesTheLastAmount(Shop):
-    """Lets the event that arrives last say the amount."""
+    """Books the amount of the event that arrives last."""
 
     def handle(self, event: dict[str, Any]) -> None:
         if event["resource"] == "transaction" and event["action"] in ("created", "completed"):
@@ -227,7 +227,7 @@ class TakesTheLastAmount(Shop):
 
 
 class ChecksThenActs(Shop):
-    """Looks whether it has seen an event, asks something, and books then."""
+    """Checks whether an event is new, waits, and then books it."""
 
     async def take(self, event: dict[str, Any]) -> int:
         if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
@@ -240,7 +240,7 @@ class ChecksThenActs(Shop):
 
 
 class CommitsTheBooksFirst(Shop):
-    """Makes two durable writes: the books, then the id."""
+    """Commits twice: first the books, then the id of the event."""
 
     async def take(self, event: dict[str, Any]) -> int:
         if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
@@ -253,7 +253,7 @@ class CommitsTheBooksFirst(Shop):
 
 
 class CommitsTheIdFirst(Shop):
-    """Makes two durable writes: the id, then the books."""
+    """Commits twice: first the id of the event, then the books."""
 
     async def take(self, event: dict[str, Any]) -> int:
         with self.database:
@@ -265,13 +265,13 @@ class CommitsTheIdFirst(Shop):
 
 
 class CallsBeforeItRecords(Shop):
-    """Pays as soon as it hears of a purchase, and records that it did afterwards."""
+    """Pays as soon as a purchase arrives, and records the payment afterwards."""
 
     def idempotency_key(self, transaction: str) -> str:
         return f"bonus-{transaction}-{self.universe.now}"
 
     def owe(self, transaction: str) -> None:
-        """Owe nothing: it is paid at once."""
+        """Record nothing, because `take` pays the bonus at once."""
 
     async def take(self, event: dict[str, Any]) -> int:
         spend = event["body"].get("spend") or {}
@@ -285,7 +285,7 @@ class CallsBeforeItRecords(Shop):
 
 
 class AnswersBeforeItStores(Shop):
-    """Stores an event in a task that the response does not wait for."""
+    """Answers before the task that stores the event has ended."""
 
     async def take(self, event: dict[str, Any]) -> int:
         self.task = asyncio.create_task(self.later(event))
@@ -297,7 +297,7 @@ class AnswersBeforeItStores(Shop):
 
 
 class RetriesBlindly(Shop):
-    """Sends a call with an unknown outcome again, without a key."""
+    """Repeats calls with an unknown outcome without an idempotency key."""
 
     async def send(self, transaction: str) -> None:
         await self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
@@ -309,7 +309,7 @@ class RetriesBlindly(Shop):
 
 
 class RetriesWithANewKey(RetriesBlindly):
-    """Sends it again with another key."""
+    """Repeats calls with an unknown outcome with a new idempotency key."""
 
     async def send(self, transaction: str) -> None:
         with self.api.idempotency(f"{transaction}-{self.universe.now}"):
@@ -317,14 +317,14 @@ class RetriesWithANewKey(RetriesBlindly):
 
 
 class LosesATimer(Shop):
-    """Holds what it owes in a timer alone."""
+    """Keeps a due bonus only in a timer."""
 
     def owe(self, transaction: str) -> None:
         self.timer = asyncio.get_running_loop().call_later(30, lambda: asyncio.ensure_future(self.pay(transaction)))
 
 
 class ReadsStaleBooks(Shop):
-    """Reads an amount, waits, and writes the sum."""
+    """Reads the booked amount, waits, and then writes the sum."""
 
     async def take(self, event: dict[str, Any]) -> int:
         with self.database:
@@ -342,14 +342,14 @@ class ReadsStaleBooks(Shop):
 
 
 class BooksUpdates(Shop):
-    """Takes an update for a completion."""
+    """Books updates as if they were completions."""
 
     def handle(self, event: dict[str, Any]) -> None:
         super().handle({**event, "action": "completed"} if event["action"] == "updated" else event)
 
 
 class TakesUnknownAsRefused(Shop):
-    """Takes an unknown outcome for a refusal, and gives up."""
+    """Treats every error, such as an unknown outcome, as a refusal, and gives up."""
 
     async def pay(self, transaction: str) -> None:
         try:
@@ -362,7 +362,7 @@ class TakesUnknownAsRefused(Shop):
 
 
 class TakesUnknownAsDone(Shop):
-    """Takes an unknown outcome for success."""
+    """Treats an unknown outcome as success."""
 
     async def pay(self, transaction: str) -> None:
         try:
@@ -370,12 +370,12 @@ class TakesUnknownAsDone(Shop):
         except (wb.NotSent, wb.errors.RateLimited):
             return
         except wb.OutcomeUnknown:
-            pass  # the application recovers later
+            pass  # the bug: the refund counts as done
         self.paid(transaction, "done")
 
 
 class GivesUpWhenItIsBusy(Shop):
-    """Takes 429 for a refusal."""
+    """Treats the status 429 as a refusal, and gives up."""
 
     async def pay(self, transaction: str) -> None:
         try:
@@ -389,7 +389,7 @@ class GivesUpWhenItIsBusy(Shop):
 
 
 class BooksAuthorizations(Shop):
-    """Books what is authorized, not what is settled."""
+    """Books authorized amounts instead of settled amounts."""
 
     def handle(self, event: dict[str, Any]) -> None:
         if event["action"] == "created" and event["resource"] == "transaction":
@@ -397,7 +397,7 @@ class BooksAuthorizations(Shop):
 
 
 class ForgetsOldEvents(Shop):
-    """Remembers the last three events alone."""
+    """Remembers only the last three events."""
 
     def is_new(self, event: dict[str, Any]) -> bool:
         new = super().is_new(event)
@@ -407,7 +407,7 @@ class ForgetsOldEvents(Shop):
 
 
 class ForgetsAfterADay(Shop):
-    """Remembers events for a day."""
+    """Forgets events after a day."""
 
     def is_new(self, event: dict[str, Any]) -> bool:
         self.database.execute("DELETE FROM seen WHERE at < ?", (self.universe.now - 86_400,))
@@ -415,14 +415,14 @@ class ForgetsAfterADay(Shop):
 
 
 class BooksDollars(Shop):
-    """Keeps amounts as floats."""
+    """Returns amounts as floats."""
 
     def books(self) -> Mapping[str, Any]:
         return {name: cents / 100 * 100 for name, cents in super().books().items()}
 
 
 class RefusesRepetitions(Shop):
-    """Answers 409 to an event that it has seen."""
+    """Answers 409 to a repeated event."""
 
     async def take(self, event: dict[str, Any]) -> int:
         with self.database:
@@ -433,7 +433,7 @@ class RefusesRepetitions(Shop):
 
 
 class IgnoresUnknownTransactions(Shop):
-    """Ignores what is posted of a transaction of whose creation it has not heard."""
+    """Ignores postings of a transaction whose creation has not arrived."""
 
     def handle(self, event: dict[str, Any]) -> None:
         if event["action"] == "created":
@@ -443,14 +443,14 @@ class IgnoresUnknownTransactions(Shop):
 
 
 class BooksRefundsAsPurchases(Shop):
-    """Drops the sign of an amount."""
+    """Books refunds with a positive amount."""
 
     def book(self, transaction: str, cents: int) -> None:
         super().book(transaction, abs(cents))
 
 
 class SharesATransaction(Shop):
-    """Waits within a transaction that other tasks commit."""
+    """Waits within a database transaction that other tasks can commit."""
 
     async def take(self, event: dict[str, Any]) -> int:
         if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
@@ -463,7 +463,7 @@ class SharesATransaction(Shop):
 
 
 class SwallowsErrors(Shop):
-    """Answers 200 to what it could not handle."""
+    """Answers 200 even if it failed to handle the event."""
 
     async def take(self, event: dict[str, Any]) -> int:
         try:
@@ -481,7 +481,7 @@ class SwallowsErrors(Shop):
 
 
 class MarksWhatFails(Shop):
-    """Marks an event as seen before it is handled, and does not take that back when handling fails."""
+    """Stores the id of an event before it handles the event, and keeps the id if handling fails."""
 
     async def take(self, event: dict[str, Any]) -> int:
         with self.database:
@@ -497,7 +497,7 @@ class MarksWhatFails(Shop):
 
 
 class PaysAgainAfterAStart(RetriesBlindly):
-    """Pays each bonus of which no completion was recorded when it starts, from a task for each event."""
+    """Pays without an idempotency key: in a task for each event, and again after a start if no completion was recorded."""
 
     def owe(self, transaction: str) -> None:
         super().owe(transaction)
@@ -543,11 +543,11 @@ PLANTED: Mapping[type[Shop], tuple[str, ...]] = {
     MarksWhatFails: (LOST, AGREE),
     PaysAgainAfterAStart: (REFUNDS,),
 }
-"""The applications with a bug, and the invariants by which it may show."""
+"""Applications with a bug, each with the invariants that the bug may break."""
 
 
 class Till(Books):
-    """The right one that is not asynchronous."""
+    """The correct synchronous application."""
 
     def start(self) -> None:
         self.api = self.universe.connect()
@@ -568,7 +568,7 @@ class Till(Books):
             try:
                 self.send(transaction)
             except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited):
-                pass  # the application recovers later
+                pass  # the refund is still due, so the next run of `main` sends it again
             except wb.ApiError:
                 self.paid(transaction, "refused")
             else:
@@ -580,7 +580,7 @@ class Till(Books):
 
 
 class TillOfTwoCommits(Till):
-    """Makes two durable writes: the books, then the id."""
+    """Commits twice: first the books, then the id of the event."""
 
     def take(self, event: dict[str, Any]) -> int:
         if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
@@ -593,7 +593,7 @@ class TillOfTwoCommits(Till):
 
 
 class TillThatAcknowledgesFirst(Till):
-    """Holds events in memory, and books them each minute."""
+    """Keeps events in memory, and books them each minute."""
 
     def start(self) -> None:
         super().start()
@@ -610,14 +610,14 @@ class TillThatAcknowledgesFirst(Till):
 
 
 class TillThatRetriesBlindly(Till):
-    """Sends a call with an unknown outcome again, without a key."""
+    """Repeats calls with an unknown outcome without an idempotency key."""
 
     def send(self, transaction: str) -> None:
         self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
 
 
 class TillThatGivesUp(Till):
-    """Takes an unknown outcome for a refusal."""
+    """Treats an unknown outcome as a refusal."""
 
     def send(self, transaction: str) -> None:
         try:
@@ -634,4 +634,4 @@ PLANTED_IN_TILLS: Mapping[type[Till], tuple[str, ...]] = {
     TillThatRetriesBlindly: (REFUNDS, UNKNOWN),
     TillThatGivesUp: (UNKNOWN, PAID),
 }
-"""The same for applications that are not asynchronous."""
+"""Synchronous applications with a bug, each with the invariants that the bug may break."""

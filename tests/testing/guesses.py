@@ -1,6 +1,6 @@
-"""Seventeen small applications that each rest on one assumption about the service, and five that rest on none.
+"""Seventeen small applications that each rely on one assumption about the service, and five that rely on none.
 
-Run by `tests/testing/test_flips.py` with `--workbench-assumptions`; the name of each test is the assumption.
+`tests/testing/test_flips.py` runs them with `--workbench-assumptions`. A test has the name of its assumption, or begins with `none`.
 """
 
 from typing import Any

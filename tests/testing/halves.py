@@ -1,7 +1,7 @@
-"""Learn from the first half of a service's traffic, and compare the second half with a sandbox that has the file.
+"""Learn a behavior from the first half of a service's traffic, and compare the second half with a sandbox of this behavior.
 
-`python -m tests.testing.halves` does so with twelve served sandboxes that differ from the documented behavior in 1 to 40
-settings, recorded by httpx. The second half is not learned from.
+`python -m tests.testing.halves` records the traffic of twelve served sandboxes with httpx. Each sandbox differs from the
+documented behavior in 1 to 40 settings. The second half is not used for learning.
 """
 
 import json
@@ -27,20 +27,20 @@ UNDECIDED = (
     "event_retries", "event_retry_spread", "event_ids", "review_seconds", "settle_by_clock", "reversed_lists",
     "extra_members", "status_reasons", "tightened_roles", "unknown_members", "unknown_values",
 )  # fmt: skip
-"""Settings that no replay decides: delays, what a list in reverse hides, members that are not compared, and rehearsals."""
+"""Settings that no replay can determine: delays, the order of lists, members that are not compared, and rehearsals."""
 VALUES = {"error_bodies": {"400": {"error": "Bad Request"}}}
-"""Values of settings of which a replay decides a part alone."""
+"""Values for settings that a replay can determine only in part."""
 HIDING = [
     ("evidence_total", "evidence_appended"),
     ("disputes_closed", "empty_patch"),
     ("user_event_terms", "terms_not_accepted"),
     ("previously_authorized", "transaction_events"),
 ]
-"""Settings of which the second one keeps this traffic from showing the first."""
+"""Pairs of settings. If both differ, this traffic does not show the first one."""
 
 
 def values() -> list[Any]:
-    """Return each setting with one value other than the documented one."""
+    """Return each setting that a replay can determine, with a value other than the documented one."""
     rows = []
     for row in BEHAVIORS.values():
         if row.settable and row.id not in UNDECIDED:
@@ -51,7 +51,7 @@ def values() -> list[Any]:
 
 
 def different(dice: random.Random, count: int) -> dict[str, Any]:
-    """Return a behavior that differs in some settings which do not hide each other."""
+    """Return a random behavior with N differing settings that do not hide each other."""
     hidden = {
         "settle_route", "success_codes", "null_values", "deprecated_alias",
         "withdrawal_scope", "withdrawal_other_while_active", "outcome_by_name", "status_links", "event_version",
@@ -63,13 +63,13 @@ def different(dice: random.Random, count: int) -> dict[str, Any]:
 
 
 def plain(behavior: Mapping[str, Any]) -> Any:
-    """Return settings as JSON has them."""
+    """Return settings converted to JSON and back."""
     return json.loads(orjson.dumps(behavior))
 
 
 @attrs.frozen
 class Half:
-    """The calls and the events of half of the traffic."""
+    """The calls and events of one half of the traffic."""
 
     har: Har
     events: list[dict[str, Any]]
@@ -88,7 +88,7 @@ class Half:
 
 
 def recorded(behavior: Any) -> list[Half]:
-    """Return both halves of the traffic with a served sandbox, recorded by a client of its own."""
+    """Return both halves of the traffic with a served sandbox, recorded by a separate client."""
     sandbox, halves, known = Sandbox(behavior=behavior, seed=7), [], 0
     with sandbox.serve() as served:
         for _ in range(2):
@@ -105,7 +105,7 @@ def recorded(behavior: Any) -> list[Half]:
 
 @attrs.frozen
 class Outcome:
-    """What became of one service."""
+    """The result for one service: what was learned, and how many answers and events of the second half differ."""
 
     settings: int
     learned_exactly: bool
@@ -121,7 +121,7 @@ class Outcome:
 
 
 def fits(files: list[Path], behavior: Path) -> bool:
-    """Return whether a replay of traffic on a sandbox of a behavior has no difference."""
+    """Return whether a replay of traffic on a sandbox with a behavior shows no difference."""
     sample = sample_of(read_traffic(files, {}, Reading()), Reading())
     replay = Replay(sample, {**settings("documented"), **read_behavior(behavior)[1]}, search=False)
     replay.run()
@@ -129,7 +129,7 @@ def fits(files: list[Path], behavior: Path) -> bool:
 
 
 def outcome(number: int, count: int, folder: Path) -> Outcome:
-    """Learn from the first half; compare both services in the second, and the second with the file."""
+    """Learn from the first half, and compare the second half with a sandbox and a replay that use the learned behavior."""
     behavior = different(random.Random(number), count)
     first, second = recorded(behavior)
     learned = learn(first.write(folder / "first"))
@@ -147,14 +147,14 @@ def outcome(number: int, count: int, folder: Path) -> Outcome:
 
 
 def outcomes() -> Iterator[Outcome]:
-    """Yield the outcome of each service."""
+    """Yield the result for each service."""
     for number, count in enumerate(COUNTS):
         with TemporaryDirectory() as folder:
             yield outcome(number, count, Path(folder))
 
 
 def main() -> int:
-    """Print a line for each service, and the sums; return 1 if any differs."""
+    """Print a line for each service, and the sums; return 1 if a service differs."""
     rows = []
     for row in outcomes():
         rows.append(row)

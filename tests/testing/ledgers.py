@@ -1,4 +1,4 @@
-"""Ledgers for universes: right ones and ones with a planted bug about clocks, holds, crashes, signatures and state."""
+"""Ledgers for universes: correct ones, and ones with a planted bug in clocks, holds, crashes, signatures or state."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from workbench.testing import Universe
 
 
 class Ledger(Books):
-    """The right one: it books what is completed, and holds what is open."""
+    """The correct ledger, which books completed transactions."""
 
     def start(self) -> None:
         self.database.execute("CREATE TABLE IF NOT EXISTS holds (id TEXT PRIMARY KEY, cents INTEGER)")
@@ -41,7 +41,7 @@ class Ledger(Books):
 
 
 class PlainCode(Ledger):
-    """What makes a ledger one that is not asynchronous."""
+    """The base of synchronous ledgers."""
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> int:  # type: ignore[override]
         if not self.signed(headers, body):
@@ -54,11 +54,11 @@ class PlainCode(Ledger):
 
 
 class LedgerOfPlainCode(PlainCode):
-    """Right, and not asynchronous."""
+    """Correct and synchronous."""
 
 
 class LedgerByDay(Ledger):
-    """Right: it books under days of UTC, from the event, and sums them."""
+    """Correct: it books under the local date of the machine's clock, and sums all days."""
 
     def start(self) -> None:
         self.database.execute("CREATE TABLE IF NOT EXISTS days (id TEXT, day TEXT, cents INTEGER)")
@@ -72,7 +72,7 @@ class LedgerByDay(Ledger):
 
 
 class LedgerWithAReplayWindow(Ledger):
-    """Right: it refuses deliveries that say they are from the future; by the machine's clock."""
+    """Correct: it refuses transactions that were authorized in the future by the machine's clock."""
 
     async def receive(self, headers: Mapping[str, str], body: bytes) -> int:
         event = json.loads(body) if hmac_signature(headers, body, [self.key.encode()]) else None
@@ -85,7 +85,7 @@ class LedgerWithAReplayWindow(Ledger):
 
 
 class LedgerThatForgetsSafely(Ledger):
-    """Right: it forgets ids after thirty days by the machine's clock."""
+    """Correct: it forgets ids after thirty days of the machine's clock."""
 
     memory = 30 * 86_400.0
 
@@ -96,7 +96,7 @@ class LedgerThatForgetsSafely(Ledger):
 
 
 class LedgerOfLines(Ledger):
-    """Right: a line for each event, whose id is the key of the table; the books are sums."""
+    """Correct: it stores a row for each event with the event's id as key, and sums the rows."""
 
     def start(self) -> None:
         self.database.execute("CREATE TABLE IF NOT EXISTS lines (id TEXT PRIMARY KEY, of TEXT, cents INTEGER)")
@@ -116,7 +116,7 @@ class LedgerOfLines(Ledger):
 
 
 class LedgerWithAnInbox(Ledger):
-    """Right: it stores each delivery, and books new events each minute, in the transaction that notes their ids."""
+    """Correct: it stores each delivery, and books new events each minute in the transaction that stores their ids."""
 
     def start(self) -> None:
         self.database.execute("CREATE TABLE IF NOT EXISTS inbox (body BLOB, is_booked INTEGER)")
@@ -145,7 +145,7 @@ class LedgerThatForgetsAfterTenMinutes(LedgerThatForgetsSafely):
 
 
 class LedgerThatForgetsByMonotonicTime(Ledger):
-    """Forgets ids after ten minutes by `time.monotonic`, in memory; a crash forgets them as well."""
+    """Keeps ids in memory for ten minutes of `time.monotonic`, so a crash loses them too."""
 
     def start(self) -> None:
         super().start()
@@ -160,7 +160,7 @@ class LedgerThatForgetsByMonotonicTime(Ledger):
 
 
 class LedgerOfToday(Ledger):
-    """A batch at midnight drops what is of another day, by the machine's date."""
+    """Ignores postings of another day than today by the machine's clock."""
 
     def handle(self, event: dict[str, Any]) -> None:
         if event["resource"] == "transaction" and "postedAt" in event["body"]["spend"]:
@@ -170,7 +170,7 @@ class LedgerOfToday(Ledger):
 
 
 class LedgerByLocalMonth(Ledger):
-    """Keys its months by local time, and shows the current month alone."""
+    """Books under the local month, and shows only the current month."""
 
     def start(self) -> None:
         self.database.execute("CREATE TABLE IF NOT EXISTS months (id TEXT, month TEXT, cents INTEGER)")
@@ -185,7 +185,7 @@ class LedgerByLocalMonth(Ledger):
 
 
 class LedgerOfAuthorizedAmounts(Ledger):
-    """Books what was authorized, not what was settled."""
+    """Books authorized amounts instead of settled amounts."""
 
     def handle(self, event: dict[str, Any]) -> None:
         if event["resource"] == "transaction" and event["action"] == "completed":
@@ -194,7 +194,7 @@ class LedgerOfAuthorizedAmounts(Ledger):
 
 
 class LedgerOfBodiesWrittenAgain(Ledger):
-    """Verifies the signature over JSON that it has read and written again."""
+    """Verifies the signature of JSON that it has parsed and serialized again."""
 
     def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         again = json.dumps(json.loads(body), separators=(",", ":"), ensure_ascii=False).encode()
@@ -202,7 +202,7 @@ class LedgerOfBodiesWrittenAgain(Ledger):
 
 
 class LedgerOfPrefixes(Ledger):
-    """Compares as much of a signature as was sent, so none is enough."""
+    """Compares only as many characters of a signature as were sent, so an empty signature is accepted."""
 
     def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         sent = [headers.get(name, "") for name in (SIGNATURE, SECONDARY)]
@@ -210,7 +210,7 @@ class LedgerOfPrefixes(Ledger):
 
 
 class LedgerOfContents(Ledger):
-    """Takes events with the same content for one."""
+    """Treats completions with the same card and amount as one event."""
 
     def is_new(self, event: dict[str, Any]) -> bool:
         content = {
@@ -222,7 +222,7 @@ class LedgerOfContents(Ledger):
 
 
 class LedgerOfOneSchema(Ledger):
-    """Refuses an event with members that it does not know."""
+    """Refuses events with members that it does not know."""
 
     async def receive(self, headers: Mapping[str, str], body: bytes) -> int:
         if self.signed(headers, body) and set(json.loads(body)) - {
@@ -238,7 +238,7 @@ class LedgerOfOneSchema(Ledger):
 
 
 class LedgerInMemory(Ledger):
-    """Keeps its books in memory, and never waits, commits or calls."""
+    """Keeps its books in memory, and never waits, commits or calls the service."""
 
     def start(self) -> None:
         self.kept: dict[str, int] = {}
@@ -263,7 +263,7 @@ _BOOKS: dict[str, int] = {}
 
 
 class LedgerOfModuleIds(Ledger):
-    """Remembers ids in its module."""
+    """Keeps ids in a global variable."""
 
     def is_new(self, event: dict[str, Any]) -> bool:
         is_new = event["id"] not in _IDS
@@ -272,14 +272,14 @@ class LedgerOfModuleIds(Ledger):
 
 
 class LedgerOfModuleBooks(LedgerInMemory):
-    """Keeps its books in its module."""
+    """Keeps its books in a global variable."""
 
     def start(self) -> None:
         self.kept, self.ids = _BOOKS, set()
 
 
 class LedgerWithHolds(Ledger):
-    """Right, with holds: the last state that events show, whatever their order."""
+    """Correct, with holds: it uses the latest state of each transaction, in any order of the events."""
 
     def start(self) -> None:
         self.database.execute("CREATE TABLE IF NOT EXISTS states (id TEXT, sequence INTEGER, cents INTEGER)")
@@ -299,7 +299,7 @@ class LedgerWithHolds(Ledger):
 
 
 class LedgerThatForgetsIncrements(LedgerWithHolds):
-    """Holds what was authorized first."""
+    """Ignores increases of an authorization."""
 
     def hold(self, key: str, action: str, spend: Mapping[str, Any]) -> None:
         if spend.get("authorizationUpdateAmount", 0) <= 0:
@@ -307,7 +307,7 @@ class LedgerThatForgetsIncrements(LedgerWithHolds):
 
 
 class LedgerWithLateHolds(LedgerWithHolds):
-    """Holds again when the authorization comes after the settlement."""
+    """Uses the event that arrived last, so an authorization that arrives after the settlement holds again."""
 
     def hold(self, key: str, action: str, spend: Mapping[str, Any]) -> None:
         (count,) = self.database.execute("SELECT COUNT(*) FROM states WHERE id = ?", (key,)).fetchone()
@@ -317,7 +317,7 @@ class LedgerWithLateHolds(LedgerWithHolds):
 
 
 class LedgerThatKeepsExpiredHolds(LedgerWithHolds):
-    """Frees a hold when it is settled, and never otherwise."""
+    """Ignores updates to zero, so it keeps holds that expired or were reversed."""
 
     def hold(self, key: str, action: str, spend: Mapping[str, Any]) -> None:
         if action != "updated" or spend["amount"]:
@@ -325,7 +325,7 @@ class LedgerThatKeepsExpiredHolds(LedgerWithHolds):
 
 
 class LedgerThatKeepsItsLock(Ledger):
-    """Takes a lock in its file, and frees it when it has booked; a crash leaves it."""
+    """Stores a lock in its database until it has booked, so a crash leaves the lock."""
 
     async def receive(self, headers: Mapping[str, str], body: bytes) -> int:
         if not self.signed(headers, body):
@@ -352,7 +352,7 @@ CLOCKS: dict[type[Books], tuple[str, ...]] = {
     LedgerOfToday: (LOST,),
     LedgerByLocalMonth: (LOST,),
 }
-"""The ledgers with a bug about the machine's clock."""
+"""Ledgers with a bug that involves the machine's clock."""
 WRONG: dict[type[Books], tuple[str, ...]] = {
     **CLOCKS,
     **{type(f"{bug.__name__}InPlainCode", (PlainCode, bug), {}): rules for bug, rules in CLOCKS.items()},
@@ -369,15 +369,15 @@ WRONG: dict[type[Books], tuple[str, ...]] = {
     LedgerThatKeepsExpiredHolds: (HOLDS,),
     LedgerThatKeepsItsLock: (ACKNOWLEDGED, LOST),
 }
-"""The ledgers with a bug, and the invariants by which it may show."""
+"""Ledgers with a bug, each with the invariants that the bug may break."""
 
 
 def forget() -> None:
-    """Empty what the module holds."""
+    """Clear the global variables."""
     _IDS.clear()
     _BOOKS.clear()
 
 
 def has_books(universe: Universe) -> None:
-    """Check by the application itself what it has booked."""
+    """Check that the application has booked only posted transactions."""
     assert dict(universe.application.books()).keys() <= {key for key, _ in universe.posted}

@@ -1,4 +1,4 @@
-"""Print, for each planted bug, how long it takes to find it and its shortest story, as a table.
+"""Print a table of the planted bugs: the time to find each, and the length of its shortest story.
 
 Run: python -m tests.testing.planted
 """
@@ -14,7 +14,7 @@ from workbench import testing
 
 
 def row(application: type[Any]) -> str:
-    """Return a row of the table."""
+    """Find the bug of an application, and return the row of the table."""
     began = time.process_time()
     if application in WRONG:
         forget()

@@ -1,4 +1,4 @@
-"""Fifty private values, and files of recorded traffic of every shape that have each of them in every place."""
+"""Private values, and files of recorded traffic in every format that contain each value in every place."""
 
 import csv
 import gzip
@@ -21,7 +21,7 @@ PLANTED = (
     "GAAZI4TCR3TY5OJHCTJC2A4QSY6CJWJH5IAJTGKIN2ER7LBNVKOCCWN7", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "5e884898-da28-4047-b151-d0e56f8dc629", "https://example.com/u/zelmira?token=zq77", "@zelmira_q", "diagnosis: quagmire fever", "1f469200d83ddcbb",
 )  # fmt: skip
-"""Names, contacts, numbers of persons, cards and accounts, times, places, keys and addresses; reserved ones where any are."""
+"""Names, contacts, numbers of people, cards and accounts, times, places, keys and addresses; reserved values if possible."""
 BASE = "https://api.example.com/v1"
 ID = "0c2a1c07-5a6f-4a77-8a9c-0c2a1c075a6f"
 _USER = {"resource": "user", "action": "updated", "version": "1.0.0"}
@@ -32,7 +32,7 @@ def _number(secret: str) -> Any:
 
 
 def _bodies(secret: str) -> Iterator[dict[str, Any]]:
-    """Yield objects with a value as an id, a name, a text, a member's name, a number, and within lists and messages."""
+    """Yield JSON objects that contain a value as id, name, text, member name and number, and in lists and messages."""
     number = _number(secret)
     yield {
         "id": secret,
@@ -64,7 +64,7 @@ def _bodies(secret: str) -> Iterator[dict[str, Any]]:
 
 
 def exchanges() -> Iterator[dict[str, Any]]:
-    """Yield exchanges with each value in the path, the query, the headers and the bodies."""
+    """Yield requests with responses that contain each value in the path, the query, the headers and the bodies."""
     for secret in PLANTED:
         text = quote(secret, safe="")
         headers = {
@@ -103,7 +103,7 @@ def exchanges() -> Iterator[dict[str, Any]]:
 
 
 def events() -> Iterator[dict[str, Any]]:
-    """Yield events with each value in the envelope and the body."""
+    """Yield events that contain each value in the envelope and the body."""
     for secret in PLANTED:
         for body in _bodies(secret):
             yield {**_USER, "id": secret, "version": secret, "body": body}
@@ -216,4 +216,4 @@ FORMS = {
     "calls.har": _har, "calls.ndjson": _log, "calls.ndjson.gz": _packed, "access.log": _access, "curl.txt": _curl,
     "webhooks.ndjson": _webhooks, "deliveries.csv": _deliveries, "inbox.db": _inbox, "journal.db": _journal,
 }  # fmt: skip
-"""Writer of each file, by its name."""
+"""Functions that write the files, by file name."""

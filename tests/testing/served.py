@@ -1,8 +1,8 @@
 """A webhook handler behind HTTP for tests of the HTTP mode: `python -m tests.testing.served right 8000 folder key`.
 
-It is right, or checks then acts, or makes two durable writes; "fastapi" is a right one of two workers. Those of
-`PAYING` also call the service, at the port in API_PORT: they refund a part of each large purchase. The others need
-Python alone, so that they start quickly.
+The kind is "right", "checks, then acts", "two commits", "fastapi" (a correct one with two workers), or one of `PAYING`, which
+also call the service at the port in API_PORT to refund a part of each large purchase. Only "fastapi" and `PAYING` import
+libraries, so that the others start quickly.
 """
 
 import hmac
@@ -28,13 +28,13 @@ def connect(folder: str | Path) -> sqlite3.Connection:
 
 
 def booking(event: dict[str, Any]) -> tuple[str, int] | None:
-    """Return the transaction and the cents that an event books, if any."""
+    """Return the transaction and the cents that an event books, or None."""
     completed = (event["resource"], event["action"]) == ("transaction", "completed")
     return (event["body"]["id"], event["body"]["spend"]["amount"]) if completed else None
 
 
 def take_once(database: sqlite3.Connection, event: dict[str, Any], *, pays: bool = False) -> None:
-    """Book an event in the transaction that notes its id."""
+    """Book a new event in the database transaction that stores its id."""
     booked = booking(event)
     database.execute("BEGIN IMMEDIATE")
     if database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (event["id"],)).rowcount and booked:
@@ -45,7 +45,7 @@ def take_once(database: sqlite3.Connection, event: dict[str, Any], *, pays: bool
 
 
 def pay(kind: str, folder: Path, api_key: str) -> None:
-    """Refund what is due, again and again; only "pays once" sends a key with which a refund is not made twice."""
+    """Send due refunds in an endless loop. The kind "retries blindly" sends no idempotency key."""
     import httpx
 
     url = f"http://127.0.0.1:{os.environ['API_PORT']}/v1/simulate/transactions"
@@ -79,7 +79,7 @@ def is_signed(body: bytes, key: str, headers: Mapping[str, str]) -> bool:
 
 
 def fastapi_application() -> Any:
-    """Return the application of one worker; its folder and key are in the environment."""
+    """Return the application of one worker. Environment variables contain its folder and key."""
     from fastapi import FastAPI, Request, Response
 
     folder, key = os.environ["BOOKS_FOLDER"], os.environ["BOOKS_KEY"]
@@ -109,7 +109,7 @@ def fastapi_application() -> Any:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Books each `transaction.completed`."""
+    """A webhook handler that books each `transaction.completed` event."""
 
     kind, folder, key = "right", Path(), ""
 
@@ -158,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A server that comes up on the port that a killed one had."""
+    """A server that can reuse the port of a killed one."""
 
     allow_reuse_address = True
     request_queue_size = 64

@@ -1,4 +1,4 @@
-"""Traffic with sandboxes of any behavior, recorded by an ordinary client: HAR files and stored webhooks."""
+"""Record traffic with sandboxes of any behavior as HAR files and stored webhooks, without the workbench's client."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ BASE = "https://api.example.com"
 
 @attrs.define
 class Har:
-    """Entries of a HAR file, written without the exporter of the workbench."""
+    """Entries of a HAR file, written without the workbench's exporter."""
 
     entries: list[dict[str, Any]] = attrs.field(factory=list)
 
@@ -59,7 +59,7 @@ class Har:
 
 
 def in_process(sandbox: Sandbox) -> Send:
-    """Send to an embedded sandbox, without the client of the workbench."""
+    """Return a function that sends requests to an embedded sandbox, without the workbench's client."""
 
     def send(method: str, target: str, body: bytes, headers: dict[str, str]) -> Reply:
         path, _, query = target.partition("?")
@@ -71,7 +71,7 @@ def in_process(sandbox: Sandbox) -> Send:
 
 @contextmanager
 def over_http(url: str, har: Har) -> Iterator[Send]:
-    """Send to a served sandbox by httpx, whose hook records."""
+    """Yield a function that sends requests to a served sandbox with httpx, and records them with an event hook."""
 
     def record(response: httpx.Response) -> None:
         response.read()
@@ -89,7 +89,7 @@ def over_http(url: str, har: Har) -> Iterator[Send]:
 
 
 class Traffic:
-    """Calls of everything that assumptions are about, in a fixed order."""
+    """Calls that cover the assumptions, in a fixed order."""
 
     def __init__(self, sandbox: Any, send: Send, har: Har | None) -> None:
         self.sandbox, self.send, self.har = sandbox, send, har

@@ -53,7 +53,7 @@ class Program:
                 return True
             case MicroDepositReceived() | CardUpdated():
                 return False
-            case Mapping():  # stands for a kind that this version of the workbench does not know
+            case Mapping():  # the body of a kind that this version of the workbench does not know
                 return False
             case _:
                 assert_never(body)

@@ -1,4 +1,4 @@
-"""Receivers, workers and senders of one inbox file. The processes are killed, forked, or lose access to the file."""
+"""Receivers, workers and senders of one inbox file. The processes are killed or forked, or cannot write the file."""
 
 import http.client
 import os
@@ -132,7 +132,7 @@ class Senders:
 
 
 def hold(path: Path, seconds: float) -> None:
-    """Hold a file, as another program does during a long write."""
+    """Lock a database for some seconds, as another program does during a long write."""
     connection = sqlite3.connect(path, timeout=30, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     time.sleep(seconds)
@@ -141,7 +141,7 @@ def hold(path: Path, seconds: float) -> None:
 
 
 def recover(path: Path) -> None:
-    """Recover a file that no process has open, as a restarted database does: its log is written back and removed."""
+    """Write the log of a database into its file and check the file, as a restart does. No other process may have it open."""
     connection = sqlite3.connect(path, timeout=30)
     assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

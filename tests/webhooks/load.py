@@ -53,8 +53,8 @@ class Receiver:
 
     def __init__(self, path: Path, notes: Path | None = None) -> None:
         self.path = path
-        self.notes = notes  # a second handler writes these notes, not atomically
-        self.port = free_port()  # the port must stay free even with many connections on the system
+        self.notes = notes  # file to which a second, non-atomic handler writes; None: no second handler
+        self.port = free_port()  # not ephemeral, so that no other connection takes the port while the receiver is down
         self.start()
 
     def start(self, patience: float = 60) -> None:
@@ -100,7 +100,7 @@ def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, bytes]
 
 
 def _post(connection: socket.socket, requests: Sequence[bytes]) -> int:
-    """Send requests at once; return how many were acknowledged in sequence from the first."""
+    """Send requests without waiting for responses; return how many of the first ones were acknowledged without a gap."""
     found = b""
     with contextlib.suppress(OSError):
         connection.sendall(b"".join(requests))
@@ -113,7 +113,7 @@ def _post(connection: socket.socket, requests: Sequence[bytes]) -> int:
 def send(
     receiver: Receiver, work: list[tuple[str, bytes]], senders: int, kills: int, burst: int = 1, seed: int = 0
 ) -> Sent:
-    """Send all deliveries, `burst` at once, until they are acknowledged, and kill the receiver meanwhile."""
+    """Send all deliveries, `burst` at once, until all are acknowledged, and kill the receiver `kills` times meanwhile."""
     queue, chance = deque(work), random.Random(seed)
     acknowledged: list[tuple[str, float]] = []
     marks = [len(work) * (i + 1) // (kills + 1) for i in range(kills)]
@@ -154,7 +154,7 @@ def send(
         receiver.kill()
         receiver.start(*([chance.uniform(0, 0.05)] if chance.random() < 0.2 else []))
     if kills:
-        receiver.kill()  # the receiver may not have started yet
+        receiver.kill()  # the last start may not have waited for the receiver, so restart the receiver and wait
         receiver.start()
     for thread in threads:
         thread.join()
@@ -166,7 +166,7 @@ def send(
 
 
 def wait_for_effects(path: Path, expected: int, seconds: float = 60) -> None:
-    """Wait until the handler has processed all events, or has made no progress for some seconds."""
+    """Wait until the handler has processed all events, or has processed no further event for some seconds."""
     connection = sqlite3.connect(path)
     query = "SELECT count(*) FROM effects WHERE state = 'done'"
     done, moved = -1, time.monotonic()

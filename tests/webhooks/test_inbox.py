@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.each import each
-from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile
+from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
 from workbench.client.webhooks.inbox import Inbox, last_event
 from workbench.client.webhooks.verify import sample as sample_event
 
@@ -38,7 +38,7 @@ def put(inbox: Inbox, status: str = "approved", minutes: int | None = 0, **how: 
     return inbox.receive(sample.headers, sample.body).event.id
 
 
-# -- each event once ----------------------------------------------------------------------------------------------
+# each event once
 
 
 def test_same_delivery_again(inbox: Inbox) -> None:
@@ -108,7 +108,7 @@ def test_state_that_returns_is_not_a_repeat(inbox: Inbox) -> None:
     assert first == inbox.stored()[0].event.id
 
 
-# -- history ------------------------------------------------------------------------------------------------------
+# history
 
 
 @each("order", list(itertools.permutations(range(3))), ids=str)
@@ -153,7 +153,7 @@ def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
     assert inbox.events(since=datetime.now(UTC) + timedelta(hours=1)) == []
 
 
-# -- waiting ------------------------------------------------------------------------------------------------------
+# waiting
 
 
 def test_wait_for_what_is_there(inbox: Inbox) -> None:
@@ -222,7 +222,7 @@ def test_source_is_read_first() -> None:
     assert (len(inbox), asked, len(inbox.refusals)) == (3, [0, 3, 3], 1)
 
 
-# -- on disk ------------------------------------------------------------------------------------------------------
+# on disk
 
 
 def test_file_is_private(tmp_path: Path) -> None:
@@ -391,3 +391,11 @@ def test_an_event_accepted_unsigned_carries_the_mark(tmp_path: Path, again: bool
     inbox.close()
 
     assert marks == [["unsigned"], []]
+
+
+def test_a_wait_has_an_end() -> None:
+    """NaN, which comes before and after no time, is refused, and a negative timeout ends at once."""
+    with pytest.raises(UsageError, match="timeout must be a number of seconds, not NaN"):
+        Inbox(accept_unsigned=True).wait("card.updated", timeout=float("nan"))
+    with pytest.raises(EventTimeout):
+        Inbox(accept_unsigned=True).wait("card.updated", timeout=-1)

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import threading
+from email.message import Message
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,16 @@ def test_signature_is_hex_hmac_of_the_raw_body() -> None:
     """The signature equals a known value, computed with the standard library."""
     assert sign(b"{}", "key") == hmac.new(b"key", b"{}", "sha256").hexdigest()
     assert sign(b"", "key") == "5d5d139563c95b5967b9bd9a8c9b233a9dedb45072794cd232dc1b74832607d0"
+
+
+def test_the_headers_of_the_standard_library_are_read() -> None:
+    """The headers of `http.server` are an `email.message.Message`, not a mapping. A repeated one is invalid."""
+    sample, headers = sample_event("user.updated", OLD), Message()
+    headers["SIGNATURE"] = sample.headers["Signature"]
+
+    assert Inbox(keys=[OLD]).respond(headers, sample.body) == 204
+    headers["Signature"] = sample.headers["Signature"]
+    assert Inbox(keys=[OLD]).respond(headers, sample.body) == 401
 
 
 @pytest.mark.parametrize("name", ["Signature", "signature", "SIGNATURE", "Secondary-Signature"])
@@ -55,7 +66,7 @@ def test_deliveries_wait_while_a_rotated_key_is_fetched() -> None:
         if len(asked) == 1:
             return OLD
         second.start()
-        second.join(0.3)  # it waits for this function
+        second.join(0.3)  # times out: the thread waits for the key that this function returns
         return NEW
 
     asked: list[int] = []

@@ -17,5 +17,5 @@ def api() -> Iterator[wb.Session]:
 
 @pytest.fixture
 def contract(api: wb.Session) -> Any:
-    """The first contract: EVM, version 2, two admins."""
+    """Return the first contract, which is on EVM, of version 2, and has two admins."""
     return api.list_contracts()[0]

@@ -44,7 +44,7 @@ def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
 
 
 def transacted(api: Any, withdrawal: Withdrawal, *, nonce: int = 0) -> Any:
-    """Return the transaction with the teaching wallet's signature."""
+    """Return the transaction of a withdrawal. For a version 2 contract, the sandbox's wallet of the admin signs first."""
     if withdrawal.plan.contract.contract_version == 1:
         return withdrawal.transaction()
     message = withdrawal.typed_data(nonce=nonce)
@@ -53,7 +53,7 @@ def transacted(api: Any, withdrawal: Withdrawal, *, nonce: int = 0) -> Any:
 
 
 class Moving:
-    """A clock that moves when it sleeps or is set."""
+    """A clock that moves only when it sleeps or is set."""
 
     def __init__(self, start: datetime = NOON) -> None:
         self.at = start

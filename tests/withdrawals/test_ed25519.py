@@ -169,9 +169,12 @@ def test_the_sandbox_executes_it_once(api, number):
     parameters = list(transaction["parameters"])
     stranger = withdrawal.plan.contract.proxy_address
     for changed, words in (
-        ({**transaction, "from": stranger}, "sent by an admin"),
+        ({**transaction, "from": stranger}, "an admin of the contract must send"),
         ({**transaction, "to": stranger}, "controller"),
-        ({**transaction, "parameters": [*parameters[:2], "1", *parameters[3:]]}, "not the service's over"),
+        (
+            {**transaction, "parameters": [*parameters[:2], "1", *parameters[3:]]},
+            "the service's signature does not match",
+        ),
         ({**transaction, "parameters": []}, "parameters must be a list"),
     ):
         with pytest.raises(wb.errors.BadRequest, match=words):

@@ -165,7 +165,7 @@ def test_several_admins_in_order(api, contract):
 
     assert [half.signature for half in halves] == list(call.admin_signatures)
     assert [half.salt for half in halves] == list(call.admin_salts)
-    assert "2 of admins" in str(withdrawal.explain(withdrawal.transaction(*halves, direct_transfer=False)))
+    assert "2 by admins" in str(withdrawal.explain(withdrawal.transaction(*halves, direct_transfer=False)))
     assert api.sandbox.execute(withdrawal.transaction(*halves, direct_transfer=False)).nonce == 1
 
 

@@ -79,7 +79,7 @@ def test_it_expires_by_the_clock_of_the_sandbox(api):
 @pytest.mark.parametrize(
     "expires_at, note",
     [
-        ("2027-11-21T12:00:00Z", "it is valid for an unusually long time: 365 d 0 h"),
+        ("2027-11-21T12:00:00Z", "the signature is valid for an unusually long time: 365 d 0 h"),
         ("2026-11-21T12:10:00", "expiresAt"),
     ],
 )
@@ -184,7 +184,7 @@ def test_units_that_differ(contract):
     """Explicit units must be native units and equal the signed amount."""
     withdrawal, _ = signed(contract)
 
-    with pytest.raises(UsageError, match="differs from what the service signed, 25,000,000 native units"):
+    with pytest.raises(UsageError, match="differs from the amount that the service signed, 25,000,000 native units"):
         withdrawal.typed_data(nonce=0, units=wb.withdrawals.native_units(2500))
     with pytest.raises(UsageError, match="must be an amount in native units"):
         withdrawal.typed_data(nonce=0, units=wb.withdrawals.usd("25.00"))
@@ -272,7 +272,7 @@ def dumps(thing):
     for name in ("_repr_html_", "sheet"):
         if hasattr(thing, name):
             yield str(getattr(thing, name)())
-    # only these two may hold the signature; the slots of all other objects are searched
+    # search all slots, except in the two classes that may hold the signature
     if not isinstance(thing, Secret | AdminSignature):
         for name in getattr(type(thing), "__slots__", ()):
             yield repr(getattr(thing, name, ""))

@@ -1,1 +1,1 @@
-"""Texts drawn at random, for a person to read against the rules of language."""
+"""Random texts that a person checks against the language rules."""

@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[2]
 KINDS = ("messages", "help", "docs", "notebooks", "docstrings")
 _HELP = ("help", "doc")
 _HELPERS = ("__init__", "commands", "exits", "operations", "output", "where")
-"""Modules of the terminal without commands."""
+"""Modules of the terminal package that define no commands."""
 _RAISED = re.compile(r"[A-Z]\w*|(?:\w*_)?(?:error|problem|say|refuse|refused|bad_request|not_found|mismatch)s?")
 
 
 def listed(*patterns: str) -> list[Path]:
-    """Return the files of the repository that match."""
+    """Return the tracked files that match a pattern."""
     names = subprocess.run(
         ["git", "ls-files", "--", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
@@ -62,7 +62,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def texts() -> dict[str, list[tuple[str, str]]]:
-    """Return all texts by kind, each with its file; those with fewer than three words are left out."""
+    """Return all texts of at least three words, by kind, each with its file."""
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in KINDS}
     for path in listed("workbench/*.py"):
         for kind, text in python_texts(path):
@@ -89,7 +89,7 @@ def draw(seed: int, count: int, kinds: tuple[str, ...] = KINDS) -> Iterator[tupl
 
 
 def main() -> None:
-    """Print the texts that the command line asks for, numbered."""
+    """Print the requested texts, numbered."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=30, help="texts of each kind; 30 are 150 in all")

@@ -1,1 +1,1 @@
-"""Tables, rewards, reports and charts."""
+"""Analysis of the service's data: tables and files, rewards, reports and charts."""

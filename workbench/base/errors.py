@@ -1,4 +1,4 @@
-"""All errors. Each name says what happened to the request.
+"""All error classes.
 
     WorkbenchError
     ├── InvalidRequest (ValueError)     the request breaks a rule, nothing was sent; .problems
@@ -17,13 +17,13 @@
     │       ServiceFailure (reads)
     ├── UnexpectedAnswer                the call was carried out, but its answer is unreadable; .problems .body
     │   ├── ResponseTooLarge            the answer exceeds the limit, and was not read completely
-    │   └── UnreadableEffect            the same for a call with an effect; also an OutcomeUnknown
+    │   └── UnreadableEffect            an unreadable answer to a call with an effect; also an OutcomeUnknown
     ├── UnexpectedRedirect              the service sent a redirect, which is never followed
-    │   └── RedirectedEffect            the same for a call with an effect; also an OutcomeUnknown
+    │   └── RedirectedEffect            a redirected call with an effect; also an OutcomeUnknown
     ├── InvalidWebhook                  a webhook delivery was rejected
     ├── EventTimeout (TimeoutError)     no matching event arrived in time
     ├── MissingExtra (ImportError)      a library is not installed; .extra installs it
-    └── UnusableFile                    not a workbench database, newer or damaged, or the disk is full
+    └── UnusableFile                    a file has another format or version, or is damaged, or the disk is full
         └── FileBusy                    another process held the lock for too long
 
     AdviceWarning (UserWarning)         a call that is allowed, but probably a mistake
@@ -56,7 +56,7 @@ _SHOWN = 500
 
 
 def visible(text: str, limit: int | None = None) -> str:
-    """Return text truncated at `limit`, with control, direction and zero-width characters and surrogates as escapes."""
+    """Escape the invisible characters of a text, and truncate the text at `limit` characters; None: no limit."""
     if text.isascii() and text.isprintable():
         shown = text
     else:
@@ -80,7 +80,7 @@ def _hidden(character: str) -> bool:
 
 
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
-"""Letters, marks and symbols without a visible shape, and ranges of variation selectors."""
+"""Letters, marks and symbols without a visible shape."""
 
 
 def _escape(character: str) -> str:
@@ -95,7 +95,7 @@ class Problem:
     path: str  # wire path, such as `externalFiatAccount.accountNumber`; empty for the entire value
     rule: str  # keyword of the broken rule: "required", "type", "pattern", "maximum"…
     message: str
-    remedy: Remedy | None = None  # remedy, worded for the interface in use
+    remedy: Remedy | None = None  # what to do; the text depends on the interface in use
 
     @property
     def text(self) -> str:
@@ -111,7 +111,7 @@ MAX_PROBLEMS = 100
 
 
 def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the first `MAX_PROBLEMS` problems, followed by the number of further problems."""
+    """Return the first `MAX_PROBLEMS` problems. A last problem states the number of further problems, if any."""
     rest = iter(problems)
     kept = tuple(islice(rest, MAX_PROBLEMS))
     more = sum(1 for _ in rest)
@@ -124,13 +124,13 @@ class Attempt:
 
     id: str
     operation: str
-    what: str  # such as "POST refund of 25.00 USD on 3f2a…", without private values
+    what: str  # description without private values, such as "POST refund of 25.00 USD on 3f2a…"
     started: datetime
     environment: str
 
 
 class WorkbenchError(Exception):
-    """Base class of all errors of this package. Instances can be pickled and copied."""
+    """Base class of all workbench errors. Instances can be pickled and copied."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args, self.__dict__)
@@ -375,7 +375,7 @@ class Unprocessable(ApiError):
 
 
 class RateLimited(ApiError):
-    """429: too many calls. `retry_after` is the delay that the service asks for in seconds, if stated."""
+    """429: too many calls. `retry_after` is the delay in seconds that the service asks for; None if not stated."""
 
     retry_after: float | None = None
 
@@ -399,7 +399,8 @@ class UnexpectedAnswer(WorkbenchError):
         self.problems = tuple(problems)
         self.body = body
         self.status: int | None = status
-        super().__init__(message + (f" {_listed(self.problems)}" if self.problems else ""))
+        named = tuple(attrs.evolve(problem, path=problem.path or "the answer") for problem in self.problems)
+        super().__init__(f"{message.rstrip(' :.')}: {_listed(named)}" if named else message)
 
 
 class ResponseTooLarge(UnexpectedAnswer):
@@ -442,7 +443,7 @@ class EventTimeout(WorkbenchError, TimeoutError):
 
 
 class UnusableFile(WorkbenchError):
-    """A file is not a workbench database, has a newer version or is damaged, or the disk is full. It is unchanged."""
+    """A file has another format or version, is damaged, or cannot be written. The file is unchanged."""
 
 
 class FileBusy(UnusableFile):
@@ -464,7 +465,7 @@ _AT_THE_TOP = {
     "NotSent",
     "OutcomeUnknown",
     "WorkbenchError",
-}  # these are public names of the package
+}  # `workbench` itself exports these names
 # callers catch the base classes of these errors
 _NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}
 

@@ -22,7 +22,7 @@ class MissingExtraFinder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        """Raise `MissingExtra` if a module of the workbench imports a library of an extra.
+        """Raise `MissingExtra` if a module of the workbench imports a missing library that an extra installs.
 
         Raises:
             MissingExtra: The library belongs to an extra that is not installed.
@@ -50,7 +50,7 @@ def install_finder() -> None:
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
-    """Yield pairs of extra and requirement from the package metadata, also for extras that include other extras."""
+    """Yield each extra with each of its requirements, as listed in the package metadata."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
@@ -91,7 +91,7 @@ def install_command(extra: str) -> str:
 
 
 def install_source() -> tuple[str, bool]:
-    """Return the source of this installation, a URL or an existing path (else ""), and whether it is editable."""
+    """Return the URL or path of the installed source, empty if unknown, and whether the installation is editable."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from pathlib import Path

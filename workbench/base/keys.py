@@ -1,4 +1,4 @@
-"""API and signing keys, as values or from a function. They are validated, and never printed, pickled or dumped."""
+"""API keys and signing keys. They are validated, and never printed, pickled or dumped."""
 
 import hashlib
 import os
@@ -29,11 +29,11 @@ class Key:
     _fetch: Callable[[], str] | None
     _fetched: float
     _held: Callable[[], bytes]
-    _locks: dict[int, threading.Lock]  # by process, because another thread may hold the lock when a process forks
+    _locks: dict[int, threading.Lock]  # by process id, since a forked process may inherit a lock that is held
     _check: Callable[[str], object] | None
     _name: str
     fingerprint: str
-    version: int  # how often the key's value was replaced
+    version: int  # number of times that the key's value was replaced
 
     @hide_arguments
     def __init__(self, value: KeyText, fetch: Callable[[], str] | None = None, *, name: str = "api_key") -> None:
@@ -42,7 +42,7 @@ class Key:
 
     @classmethod
     def of(cls, given: "KeyText | Key | Callable[[], str]", name: str = "api_key") -> "Key":
-        """Return a `Key` from a key, text, or fetching function. Messages refer to it as the argument `name`."""
+        """Return a `Key` for a key, a text, or a function that fetches the key. Messages call the key `name`."""
         if isinstance(given, Key):
             return given
         return cls(given(), given, name=name) if callable(given) else cls(given, name=name)
@@ -62,7 +62,7 @@ class Key:
         self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=monotonic())
 
     def checked_by(self, check: Callable[[str], object]) -> None:
-        """Check the fingerprint of this key and of each later key with a function that raises an error."""
+        """Call `check` with the fingerprint now and after each fetch. `check` raises an error for a wrong key."""
         check(self.fingerprint)
         self._set(_check=check)
 
@@ -135,7 +135,7 @@ def key_problem(value: object, *, takes_bytes: bool = False) -> str | None:
         return "begins with Bearer; pass the key alone"
     for position, character in enumerate(value, 1):
         if not "!" <= character <= "~":
-            blank = "a blank or line end" if character.isspace() else "a character that cannot be sent"
+            blank = "a space or line break" if character.isspace() else "a character that cannot be sent"
             return f"has {blank} (position {position} of {len(value)})"
     if value[0] in "\"'" or value[-1] in "\"'":
         return "has quotes around it; remove them"

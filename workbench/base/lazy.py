@@ -18,7 +18,7 @@ import sys
 TYPE_CHECKING = __name__ == "typing"
 """Replacement for `typing.TYPE_CHECKING` in modules that `import workbench` loads.
 
-An import of `typing` takes longer than all these modules.
+Importing `typing` takes longer than importing all these modules.
 """
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
 
     Args:
         package: The `__name__` of the package.
-        names: Module of each public name, such as "workbench.client.calls.client"; "module:name" if its name differs
-            there, "module:" if the name is the module itself.
+        names: Module of each public name, such as "workbench.client.calls.client"; "module:name" if the module uses
+            another name, "module:" if the public name is the module itself.
     """
     public = sorted(names)
 

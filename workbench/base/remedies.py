@@ -27,7 +27,7 @@ def declare(code: str, *, python: str, other: str) -> None:
 
 
 def word(interface: Interface, texts: Mapping[str, str]) -> None:
-    """Add an interface's texts to the remedies with these codes."""
+    """Add an interface's text for each remedy. `texts` maps codes to texts."""
     for code, text in texts.items():
         WORDINGS.setdefault(code, {})[interface] = text
 

@@ -1,4 +1,4 @@
-"""Decoding of UTF-8 text, with or without a byte order mark. The error detects UTF-16 and UTF-32."""
+"""Decoding of UTF-8 text, with or without a byte order mark. For UTF-16 and UTF-32, the error names the encoding."""
 
 _MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -6,7 +6,7 @@ _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UT
 
 
 class NotText(ValueError):
-    """Bytes that are not UTF-8. The message states what they probably are, and the position of the error."""
+    """Bytes that are not UTF-8. The message states the probable encoding or the position of the error."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
@@ -22,9 +22,9 @@ def decode(data: bytes) -> str:
     if data[:1] in (b"\xff", b"\xfe", b"\0"):
         for mark, name in _MARKS.items():
             if data.startswith(mark):
-                raise NotText(f"{name}; save it as UTF-8")
+                raise NotText(f"{name} instead of UTF-8")
     if b"\0" in data[:2]:  # UTF-16 text without a byte order mark that begins with an ASCII character
-        raise NotText("UTF-16, or not text; save it as UTF-8")
+        raise NotText("not UTF-8, but UTF-16 or not text")
     failure: NotText
     try:
         return data.removeprefix(_MARK).decode()

@@ -26,9 +26,9 @@ _FIXES: Mapping[str, str] = {
     "unknown outcome": "",
     "damaged journal": "Restore the journal's file from a backup; until then these calls are not shown.",
     "unreadable delivery": (
-        "Look at their bytes in inbox.unreadable(); a later version of the workbench may be able to read them."
+        "Look at the bytes in inbox.unreadable(); a later version of the workbench may be able to read them."
     ),
-    "conflicting delivery": "Compare both with the provider; the first one is stored.",
+    "conflicting delivery": "Compare both versions with the provider; the first version is stored.",
     "refused delivery": "Check the signing keys; during a rotation pass both.",
     "failed handler": "Repair the handler, then retry its events.",
     "failed endpoint": "Repair the endpoint, then resend the deliveries.",
@@ -38,7 +38,7 @@ _FIXES: Mapping[str, str] = {
     "failed request": "",
     "active fault": "Clear the fault rules when they are no longer needed.",
 }
-"""Fix of each kind of trouble, most urgent first. For some kinds the fix depends on the occurrence."""
+"""Fix for each kind of trouble, most urgent first; empty if the fix depends on the occurrence."""
 _FIXES_OF_STATUS: Mapping[int, str] = {
     400: "Correct {member}.",
     401: "Check that the key is valid and belongs to this service.",
@@ -48,7 +48,7 @@ _FIXES_OF_STATUS: Mapping[int, str] = {
     422: "Correct {member}.",
     429: "Send fewer requests: set a rate in the limits.",
 }
-_SERVER_FIX = "Ask the provider, with the ids of the requests."
+_SERVER_FIX = "Ask the provider, and name the ids of the requests."
 
 
 @frozen(kw_only=True)
@@ -94,7 +94,7 @@ class Health:
 
 
 def examine(journal: Journal | None, inbox: Inbox, sandbox: Sandbox | None, info: Mapping[str, Any]) -> Health:
-    """Return the health of a session from its parts, and its versions from `info`."""
+    """Return the health of a session, from its journal, inbox and sandbox. `info` contains the versions."""
     requests = sandbox.requests() if sandbox is not None else ()
     signs = [
         *(_of_journal(journal) if journal is not None else ()),
@@ -218,7 +218,7 @@ def _failed(operation: str | None, status: int, message: str, fault: str | None 
 
 
 def _member(operation: str | None, message: str) -> str | None:
-    """Return the member of the request that a message names."""
+    """Return the member of the request that a message names, or None."""
     names = (field.wire for field in members(OPERATIONS[operation].request)) if operation else ()
     return max(
         (name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message)), key=len, default=None
@@ -226,7 +226,7 @@ def _member(operation: str | None, message: str) -> str | None:
 
 
 def _rule(operation: str | None, status: int, message: str, member: str | None) -> str | None:
-    """Return the documented reason for a status and message, preferably a validation failure if a member is named."""
+    """Return the documented reason for a status and message, or None. With `member`, prefer a validation failure."""
     general = {"{problems}": 1, "{reason}": 2} if member else {"{reason}": 1, "{problems}": 2}
     failures = OPERATIONS[operation].failures if operation else ()
     for failure in sorted(failures, key=lambda failure: general.get(failure.message, 0)):

@@ -126,7 +126,7 @@ class _Session(BaseClient):
         return self._inboxes[0]
 
     def _received(self) -> "Inbox | None":
-        """Return the inbox, if one was opened or its file exists."""
+        """Return the inbox, or None if no inbox was opened and its file does not exist."""
         exists = self._inboxes or (self._inbox_path is not None and self._inbox_path.exists())
         return self.inbox if exists else None
 
@@ -187,7 +187,7 @@ class AsyncSession(_Session, AsyncClient):
 
 
 class InboxEvents:
-    """Events received by an inbox, as evidence of calls to a service. There may be no inbox yet."""
+    """Events received by an inbox, as evidence of calls to a service. The inbox may not exist yet."""
 
     def __init__(self, inbox: "Callable[[], Inbox | None]") -> None:
         self._inbox = inbox
@@ -317,7 +317,7 @@ def connect(
         api_key: The key, or a function that fetches the key. The function is called again every 15 minutes and after a
             401. The default is the sandbox's full key, or the profile's key. A sandbox that another machine serves, at
             https://…, needs its full key.
-        tenant: Tenant of the sandbox whose key is used, such as "provider-managed"; see `api.sandbox.tenants()`.
+        tenant: Tenant whose key is used, such as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds per call, including retries (default 30, or the profile's); None waits forever.
         check: Whether requests are checked before they are sent. False also sends invalid requests.
         journal: Journal, or path of a journal, that records calls with an effect. False records no calls. By default
@@ -326,7 +326,7 @@ def connect(
         wire_names: Wire names that differ from the assumed names, such as {"simulate_authorization.decline_reason":
             "reason"}.
         ca_file: Certificates to trust in place of the default certificates.
-        idempotency_header: Header that carries an idempotency key for each call, equal for all attempts.
+        idempotency_header: Header that carries an idempotency key for each write, equal for all attempts.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
         behavior: Embedded sandbox only: "documented" (default), "observed" to follow live services in cases that the
             document leaves open, or a TOML file or mapping with settings, such as {"settle_route": False}.

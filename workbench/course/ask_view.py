@@ -47,7 +47,7 @@ class AskView(Displayed):
 
     @property
     def html(self) -> str:
-        """Return the question, and the feedback so far."""
+        """Return the question and the latest feedback as HTML."""
         return f"{self._asked._repr_html_()}{self.feedback.value}"
 
     def check(self) -> Display:

@@ -20,15 +20,15 @@ from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
 
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors if a sandbox lacks records that the task expects."""
+"""Errors that occur if a sandbox lacks records that the task expects."""
 KINDS = frozenset({"start", "check", "answer", "hint"})
-"""Kinds of actions."""
+"""Kinds of a learner's actions."""
 _PURCHASE: Record = {"currency": "USD", "merchant_category_code": "5411"}
 
 
 @attrs.frozen(kw_only=True)
 class Attempt:
-    """A learner's attempt at a task in a place, with its stored state and result.
+    """A learner's attempt at a task in one sandbox, with the attempt's stored state and result.
 
     Attributes:
         task: The task.
@@ -36,8 +36,8 @@ class Attempt:
         store: Stored JSON values by name, with the functions `get` and `set`.
         attempts: Prefix of the names of stored attempts.
         results: Prefix of the names of stored results.
-        active: Seconds that the learner has worked.
-        ca_file: Certificates for a served sandbox.
+        active: Seconds that the learner has worked. The default counts all time as work.
+        ca_file: PEM file with the certificates that are trusted for a served sandbox.
     """
 
     task: Task
@@ -106,7 +106,7 @@ class Attempt:
             raise
         except _UNREADABLE as error:
             what = f"the sandbox lacks records that the task needs ({type(error).__name__})"
-            raise UsageError(f"{what}: reset it, and begin the task again", of="course") from None
+            raise UsageError(f"{what}: reset the sandbox, and begin the task again", of="course") from None
         self._save()
         return reply
 
@@ -132,7 +132,7 @@ class Attempt:
 
     def begin(self) -> None:
         """Create the world of the task, and store its initial state."""
-        task, port = self.task, 20_000 + secrets.randbelow(20_000)  # the port of the learner's webhook receiver
+        task, port = self.task, 20_000 + secrets.randbelow(20_000)  # `port` is for the learner's webhook receiver
         facts = {"port": port, "url": f"http://127.0.0.1:{port}/webhooks", **task.values}
         with operator(self.sandbox, self.ca_file) as client:
             facts["bought"] = [self._buy(client, *purchase) for purchase in task.purchases]
@@ -143,14 +143,14 @@ class Attempt:
         self.state["seen"] = Evidence(self.sandbox, self.state).actions
 
     def _buy(self, client: Client, card: int, cents: int, merchant: str = "Example Market", settle: bool = True) -> str:
-        """Make a purchase and return its id. It is settled if `settle` is set, unless it was declined.
+        """Make a purchase, settle it if requested and not declined, and return its id.
 
         Args:
-            client: The client of the operator.
-            card: Number of the active card.
-            cents: Amount.
+            client: Client that injected faults do not affect.
+            card: Index in the guide's list of active cards.
+            cents: Amount in US cents.
             merchant: Name of the merchant.
-            settle: Whether to settle the purchase.
+            settle: Whether to settle the purchase if it was not declined.
         """
         id_ = first_guide(self.sandbox.seed)["cards"]["active"][card]
         bought = client.simulate_authorization(card_id=id_, amount=cents, merchant_name=merchant, **_PURCHASE)
@@ -166,7 +166,7 @@ class Attempt:
             return
         with operator(self.sandbox, self.ca_file) as client:
             for _ in range(due - state["played"]):
-                with suppress(WorkbenchError):  # the card was stopped, so the purchase fails
+                with suppress(WorkbenchError):  # a purchase fails if the learner locked or canceled the card
                     bought = self._buy(client, *traffic["purchase"])
                     state["others"].append(bought)
                     state["records"][bought] = digest(self.sandbox.state(bought))
@@ -174,7 +174,7 @@ class Attempt:
         self._save()
 
     def start(self) -> Facts:
-        """Begin the task, unless it is a begun drill or a completed exercise. Return the facts of the task."""
+        """Begin the task, unless it is a drill that was begun or an exercise that is done. Return the stated facts."""
         if not self.is_begun or not (self.task.minutes or not self.check()["missing"]):
             self.begin()
         return {"facts": filled(Evidence(self.sandbox, self.state).names, self.task.show)}
@@ -206,9 +206,9 @@ class Attempt:
 
 
 def run(client: Client, sandbox: object, names: Record, step: Record) -> Facts:
-    """Run one step of a task's world, and return the id of its result by the step's name.
+    """Run one step of a task's world. Return the id of the result by the name in `as`; empty without `as`.
 
-    A step has `do` (an operation or a control), the arguments, and optionally `as`, the name for the id.
+    A step has `do` (an operation or a control), the arguments, and optionally `as`, a name for the id of the result.
 
     Raises:
         LookupError: An argument refers to a record that the sandbox does not hold.

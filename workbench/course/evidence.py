@@ -22,10 +22,10 @@ KINDS = (
 )  # fmt: skip
 """Kinds of records that are compared before and after."""
 _FOLLOWS = {"card": ("available", "held", "posted", "refunded"), "user": ("rewards", "updated_at")}
-"""Members that follow from other records."""
+"""Members that are derived from other records, by kind."""
 _NUMBERS = re.compile(r"nonce|tokens\.[0-9]+\.balance")
-"""Members of contracts in a mark, from which a task can expect a difference. A plain file stores the mark, so the mark
-holds no other members.
+"""Contract members whose changes a task can expect. A mark contains their values, and only hashes of everything else,
+because it is stored unencrypted.
 """
 Facts = dict[str, Any]
 Record = Mapping[str, Any]
@@ -59,7 +59,7 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
     "endpoint": lambda sandbox: ({"id": endpoint.id} for endpoint in sandbox.endpoints()),
     "delivery": _deliveries,
 }
-"""Kinds of which unchanged records are examined too, each with the function that lists its records."""
+"""Kinds of which tasks examine unchanged records, too. The functions list the records."""
 
 
 def mark(sandbox: "Sandbox") -> Facts:
@@ -81,12 +81,12 @@ def mark(sandbox: "Sandbox") -> Facts:
 
 
 def signature(entry: Any) -> str:
-    """Return an identifier for a request in the log. The log numbers only requests that have events."""
+    """Return text that identifies a request in the log. Only requests that changed a record have an id."""
     return f"{entry.method} {entry.path} {entry.status} {entry.at.isoformat()} {entry.seconds} {entry.request_id or ''}"
 
 
 def absorb(state: Facts, sandbox: "Sandbox", before: Facts) -> None:
-    """Exclude the changes of other people from a task. Their records, calls and events do not count as the learner's.
+    """Exclude changes by others, such as the trainer, from a task, so that they do not count as the learner's changes.
 
     Args:
         state: Mark of the task.
@@ -139,7 +139,7 @@ class Evidence:
         """Return the learner's requests since the task began, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         begun = next((number for number, entry in enumerate(log, 1) if signature(entry) == self.state["request"]), 0)
-        others = self.state["others"]  # ids of records and events that the learner did not cause, such as live traffic
+        others = self.state["others"]  # ids of records and events that the learner did not cause
         return [
             entry
             for entry in log[begun:]
@@ -148,7 +148,7 @@ class Evidence:
         ]
 
     def called(self, operation: str, status: int, fault: bool) -> list[Record]:
-        """Return the requests of an operation as flat members, with a status, or with an injected fault."""
+        """Return the requests of an operation, with a status or (`fault`) with any injected fault, as flat members."""
         return [
             _call(entry)
             for entry in self.requests
@@ -157,7 +157,7 @@ class Evidence:
         ]
 
     def events(self, kind: str, everything: bool = False) -> list[Record]:
-        """Return the events of a kind as flat members, with `event_id` and `cause`."""
+        """Return the events of a kind as flat members, with `event_id` and `cause`. `everything` adds older events."""
         since = 0 if everything else self.state["event"]
         return [
             {**dict(flat(event.payload["body"])), "event_id": event.payload["id"], "cause": event.cause}
@@ -167,7 +167,7 @@ class Evidence:
 
 
 def operator(sandbox: Any, ca_file: str | None = None) -> Client:
-    """Return a client, unaffected by injected faults, for calls in a task's world that are not the learner's."""
+    """Return a client for calls that are not the learner's. Injected faults do not affect these calls."""
     transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
@@ -180,7 +180,7 @@ def first_guide(seed: int) -> Mapping[str, Any]:
 
 
 def _call(entry: Any) -> Record:
-    """Return the arguments of a request as flat members, with the answer, and whether it was carried out."""
+    """Return a request's arguments as flat members, with the answer, and whether the request was carried out."""
     path = OPERATIONS[entry.operation].in_path((entry.path or "").removeprefix(PREFIX))
     sent = {**(entry.body or {}), **(path or {})}
     answer = {f"answer.{path}": value for path, value in flat(entry.answer or {})}

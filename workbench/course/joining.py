@@ -33,12 +33,12 @@ _FORM = (
 
 
 def join(link: str) -> Display:
-    """Join a class. The link is stored, so `wb.connect()` in all your kernels and commands opens your sandbox there.
+    """Join a class. The link is stored, so `wb.connect()` in all your kernels and commands opens your sandbox.
 
     `workbench course leave` ends the membership. Your progress is not lost.
 
     Args:
-        link: The link on your sheet, which contains your code.
+        link: The full link on your learner sheet. It contains your code.
 
     Raises:
         UsageError: The link is malformed or truncated, its code is unknown, or its fingerprint does not match the
@@ -49,7 +49,7 @@ def join(link: str) -> Display:
     parts = _LINK.fullmatch(str(link).strip()[:_MAX_LINK])
     url, scheme, host, port, fingerprint = parts.groups("") if parts else ("",) * 5
     if not url or int(port or 0) > _MAX_PORT or (scheme == "http" and host not in LOOPBACK):
-        raise UsageError(f"link: it is cut off or mistyped; it {_FORM}", of="course.join")
+        raise UsageError(f"link: is cut off or mistyped; a link {_FORM}", of="course.join")
     ca_file = ""
     if fingerprint and scheme == "https":
         ca_file = str(state_folder() / _CERTIFICATE)
@@ -62,7 +62,7 @@ def join(link: str) -> Display:
     return Display(Sheet(title=f"CLASS: {visible(name, 60)}", status=status, words=(text,), notes=(_LEAVE,)))
 
 
-_LEAVE = "`workbench course leave` ends it; your progress is kept."
+_LEAVE = "To leave the class, run `workbench course leave`; your progress is kept."
 
 
 def _certificate(host: str, port: int, fingerprint: str) -> str:
@@ -73,8 +73,8 @@ def _certificate(host: str, port: int, fingerprint: str) -> str:
         raise membership.no_answer(f"{host}:{port}", error) from None
     if not hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest().startswith(fingerprint.lower()):
         raise UsageError(
-            f"link: the server at {host}:{port} has a different certificate than the link. Compare the part "
-            "after # with your sheet, and ask the trainer whether the sheets belong to this class",
+            f"link: the part after # does not match the certificate of the server at {host}:{port}. Compare the "
+            "link with your learner sheet, and ask the trainer whether the sheets belong to this class",
             of="course.join",
         )
     return pem

@@ -30,7 +30,7 @@ class _Judgment:
         self._claimed: set[str] = set()
 
     def sentences(self, task: Task) -> Iterator[str]:
-        """Yield how the evidence differs from the criteria, and the records that changed without a criterion."""
+        """Yield how the evidence differs from the criteria, and the changes that no criterion expects."""
         for expected in task.expect:
             try:
                 yield from self._answer(expected) if expected.verb == "answer" else self._found(expected)
@@ -61,7 +61,7 @@ class _Judgment:
         count = len({record.get(expected.distinct) for record in right}) if expected.distinct else len(right)
         about = (chosen if count < needed else right) if members else ()
         self._claimed |= {str(record["id"]) for record in about if record.get("kind") == expected.subject}
-        if expected.count == 0:  # deleted records no longer have a kind
+        if expected.count == 0:  # deleted records have lost their kind, so the line above skips them
             self._claimed |= {id_ for id_ in self._seen.changed if same(id_, where.get("id"))}
         if right and expected.name:
             self._names[expected.name] = right[-1]
@@ -71,7 +71,7 @@ class _Judgment:
         elif len(right) > most:
             yield f"too many: found {len(right)}, at most {most} expected: {expected.that}."
         elif expected.verb == "called" and not expected.others and len(chosen) > len(right):
-            yield f"{len(chosen) - len(right)} further calls of {expected.subject} are not what is asked for."
+            yield f"calls of {expected.subject} that the task does not ask for: {len(chosen) - len(right)}."
 
     def _pool(self, expected: Expectation) -> list[Record]:
         """Return the flat records, requests or events to which a criterion can apply."""
@@ -113,16 +113,16 @@ class _Judgment:
                 return same(value, dict(other).get(record["id"]))
 
     def _near(self, expected: Expectation, records: Sequence[Record], asked: Record) -> str:
-        """Return how the nearest record or request differs, without the right values."""
+        """Return how the nearest record or request differs, without the right values; empty if there are none."""
         if not records:
             return ""
         nearest = min(reversed(records), key=lambda record: len(self._differing(record, asked)))
         wrong = self._differing(nearest, asked)
         shown = [f"{path} is {_shown(path, nearest.get(path))}" for path in wrong[:3]]
         if further := _further(nearest, expected):
-            shown.append(f"it also has {', '.join(sorted(further))}")
+            shown.append(f"further arguments: {', '.join(sorted(further))}")
         advice = next((expected.near[path] for path in wrong if path in expected.near), "")
-        return f"; in the nearest one {', '.join(shown)}" * bool(shown) + f". {advice.rstrip('.')}" * bool(advice)
+        return f"; in the closest match, {', '.join(shown)}" * bool(shown) + f". {advice.rstrip('.')}" * bool(advice)
 
 
 def _bounds(expected: Expectation, chosen: int) -> tuple[int, int]:
@@ -134,7 +134,7 @@ def _bounds(expected: Expectation, chosen: int) -> tuple[int, int]:
 
 
 def _further(record: Record, expected: Expectation) -> set[str]:
-    """Return the arguments of a request that a criterion does not name. `others` allows any arguments."""
+    """Return the arguments of a request that a criterion does not name; empty if `others` allows any arguments."""
     if expected.others or expected.verb != "called":
         return set()
     named = {path.partition(".")[0] for path in (*expected.where, *expected.members)}
@@ -144,7 +144,8 @@ def _further(record: Record, expected: Expectation) -> set[str]:
 def same(value: object, expected: object) -> bool:
     """Return whether a value equals an expected value.
 
-    Numbers are compared as numbers, and text is case-insensitive. An expected list contains the allowed values.
+    Numbers are compared as numbers, and text is case-insensitive. If a list is expected, a value must be in the list;
+    text with commas must contain all of the list.
     """
     if isinstance(expected, list | tuple):
         if isinstance(value, str) and "," in value:
@@ -152,7 +153,7 @@ def same(value: object, expected: object) -> bool:
         return any(same(value, each) for each in expected)
     try:
         return Decimal(str(value)) == Decimal(str(expected))
-    except InvalidOperation:  # one of them is not a number
+    except InvalidOperation:  # at least one value is not a number
         return _plain(value) == _plain(expected)
 
 
@@ -201,4 +202,4 @@ def _shown(path: str, value: object) -> str:
     if value in (None, ""):
         return "missing"
     text = str(value)
-    return "another one" if text.count("-") == 4 or text.startswith("0x") else visible(text, 60)
+    return "a different value" if text.count("-") == 4 or text.startswith("0x") else visible(text, 60)

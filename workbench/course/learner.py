@@ -30,19 +30,19 @@ from workbench.service.rendering.text import Cell, Row, Sheet
 
 _tasks = dict(TASKS)
 _bound: dict[str, "weakref.ref[Any]"] = {}
-_ended = threading.Event()  # live traffic ends when this is set
+_ended = threading.Event()  # tests set this to end live traffic
 PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
-"""Names of the sandboxes of a class: numbers of the notebooks, and drills."""
+"""Names that `begin` accepts: numbers of notebooks, and names of drills."""
 
 
 class Asked(Display):
-    """A sheet that a notebook shows as widgets (the class `view` of `ask_view`)."""
+    """A sheet that a notebook shows as widgets. `view` is the name of the widgets' class in `ask_view`."""
 
     view = "ChooserView"
 
     def _ipython_display_(self) -> None:
         if notebook_shell() is None or not find_spec("ipywidgets"):
-            raise NotImplementedError  # IPython then shows the sheet
+            raise NotImplementedError  # IPython then shows the sheet as HTML or text
         from workbench.course import ask_view
 
         getattr(ask_view, self.view)(self)._ipython_display_()
@@ -117,8 +117,8 @@ class Feedback(Display):
 def begin(place: str) -> None:
     """Begin a notebook or a drill in a separate sandbox. Call this function before `wb.connect()`.
 
-    In a class, the sandbox is new, and no other notebook or drill uses it. Outside a class, each `wb.connect()` creates
-    a separate sandbox.
+    In a class, the sandbox is new, and no other notebook or drill uses it. Outside a class, no call is needed: each
+    `wb.connect()` creates a separate sandbox.
 
     Args:
         place: Number of the notebook or beginning of its name, such as "06", or the name of a drill.
@@ -212,7 +212,7 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     if "missing" in reply:
         return Feedback(reply)
     text = ", ".join(f"{key} = {visible(each, 60)}" for key, each in reply["answers"].items())
-    notes = (f'wb.course.check("{name}") judges it.',)
+    notes = (f'wb.course.check("{name}") checks the answer.',)
     return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=notes))
 
 
@@ -243,7 +243,7 @@ def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes. In a class, the server stores the progress."""
     own = {name.removeprefix("result:"): content for name, content in stored.read_stored().items()}
     status = membership.status() or {"learner": _account(), "results": own}
-    # the class does not store quizzes, and exercises outside the class do not count in the class
+    # quiz results are from this user's file, because a class stores none; exercise results are from the class
     return CourseProgress(str(status["learner"]), {**own, **dict.fromkeys(EXERCISES), **status["results"]})
 
 
@@ -263,9 +263,6 @@ def reset() -> CourseProgress:
 def notes() -> tuple[str, ...]:
     """Return your trainer's notes, oldest first; empty outside a class."""
     return tuple(visible(note) for note in (membership.status() or {}).get("notes", ()))
-
-
-# sessions and the class
 
 
 def _class_url(api: object) -> str:
@@ -306,7 +303,7 @@ def _sandbox(api: Any, environment: str) -> Any:
     if sandbox is None:
         raise WrongEnvironment("Tasks are done in a sandbox; this session is connected to a real service.")
     if api.environment != environment:
-        raise UsageError(f"this is done in the {environment} session; pass it as the second argument", of="course")
+        raise UsageError(f"the task needs the {environment} session: pass it as the second argument", of="course")
     return sandbox
 
 
@@ -315,7 +312,7 @@ def _notes(reply: Record) -> tuple[str, ...]:
 
 
 def _play(name: str, api: object) -> None:
-    """Make the purchases of a drill's live traffic until it is done, it is over, or its session is closed."""
+    """Make the purchases of a drill's live traffic until the drill is done or over, or the session is closed."""
     every: float = _tasks[name].traffic.get("every", 0)
 
     def play() -> None:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-NO_LEARNER = "No learner has the code of this link: compare it with your sheet, letter by letter"
+NO_LEARNER = "No learner has the code of this link: compare it with your learner sheet, letter by letter"
 JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
 _SECONDS = 30
 _OVER = (
-    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, "
+    "You joined a class at this address. If it is over, `workbench course leave` returns to embedded sandboxes, "
     "and your progress is kept; otherwise ask the trainer whether the server runs."
 )
 _places: list[str] = []
-"""The place that this process began last, with its number, such as `02.3`; empty before."""
+"""The run of a notebook or drill that this process began last, such as `02.3`; empty before."""
 
 
 def stored() -> ServedAddress | None:
@@ -46,8 +46,8 @@ def stored() -> ServedAddress | None:
         return None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise UnusableFile(
-            f"{path}, which names the class that you joined, is damaged. Join again with the link of your sheet, or "
-            "leave the class with `workbench course leave`."
+            f"{path}, which names the class that you joined, is damaged. Join again with the link on your learner "
+            "sheet, or leave the class with `workbench course leave`."
         ) from None
 
 
@@ -75,11 +75,11 @@ def joined() -> bool:
 def refusal(*, effect: bool, production: bool) -> str:
     """Return why a call from a class may not be sent to a real service; empty if it may."""
     is_refused = (effect or production) and joined()
-    return "this is a class (`workbench course leave` ends it, if you joined by a link)" if is_refused else ""
+    return "this is a class (if you joined by a link, `workbench course leave` leaves it)" if is_refused else ""
 
 
 def begin(place: str) -> None:
-    """Restart a place, so that later sessions of this process open its new sandbox. Does nothing outside a class."""
+    """Begin a notebook or drill in a new sandbox for later sessions of this process. Do nothing outside a class."""
     if root := address():
         _places[:] = [ask(root.url, root.ca_file, {"kind": "begin", "task": place})["place"]]
 
@@ -96,7 +96,8 @@ def no_answer(host: str, error: Exception) -> Exception:
 
     if "certificate" in str(error).lower():
         return NotSent(
-            f"The certificate of {host} is not trusted: use the link of your sheet, including the part after #."
+            f"The certificate of {host} is not trusted: use the full link on your learner sheet, including the part "
+            "after #."
         )
     return NotSent(
         f"No answer from {host}: no class is served there, the host name is unknown, or a firewall blocks the "

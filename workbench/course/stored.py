@@ -28,7 +28,7 @@ def exclusive() -> Iterator[None]:
     """
     with _of_threads:
         lock = FileLock(state_path() / FILE)
-        with suppress(UnusableFile):  # the folder is not writable, so the values belong to this process
+        with suppress(UnusableFile):  # without a writable folder, no other process sees the values
             if not lock.acquire(_MAX_WAIT):
                 advise(f"Another process holds {FILE}: results that both store at the same time can be lost.")
         try:

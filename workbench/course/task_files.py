@@ -32,8 +32,8 @@ class Expectation:
         verb: "equals" (records), "called" and "not_called" (requests), "event" or "answer".
         subject: Kind of record, operation, kind of event, or name of the answer.
         that: Description of the criterion as a noun phrase, which is shown while the criterion is not met.
-        where: Members that select records, requests or events. An `id` selects records whether or not they changed;
-            otherwise they are the created and changed records.
+        where: Members that select records, requests or events. Only created and changed records can be selected,
+            unless an `id` is given.
         members: Members that the selected records, requests or events must have. The key in a file is `with`.
         others: Whether other requests of the operation are allowed.
         count: Required number of matches: a number, "2+" for at least two, or "all" for everything selected.
@@ -149,7 +149,7 @@ class Task:
     show: Record = _NOTHING
     expect: Sequence[Expectation] = ()
 
-    def __repr__(self) -> str:  # without the answer
+    def __repr__(self) -> str:  # the default would show the answer to learners
         return f"Task({self.name!r})"
 
     @property
@@ -219,7 +219,7 @@ def read_task(name: str, content: Record) -> Task:
     rows = content.get("expect")
     problems = []
     if not re.fullmatch("[a-z][a-z0-9-]{0,40}", name):
-        problems.append("the name of a file has lower-case letters, digits and dashes")
+        problems.append("the file name must consist of lower-case letters, digits and dashes")
     if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
         problems.append("[[expect]] is missing: a task needs at least one criterion")
         rows = []

@@ -14,7 +14,7 @@ class TaskResult:
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the learner saw the hint with the code
-    # minutes of work until the task was done, or until the last try; JSON results contain decimals
+    # minutes of work until the task was done, or until the last try; converted, because stored numbers are decimals
     minutes: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
     last_problem: str = ""
     begun_active: float = attrs.field(default=0.0, converter=float)  # the learner's active seconds when the task began
@@ -25,7 +25,7 @@ class TaskResult:
 
     @property
     def row(self) -> Facts:
-        """The result as the row of a table. Zero values are empty."""
+        """Result as a table row. Cells with zero are empty."""
         return {
             "status": "✓ done" if self.done else "○ not done",
             "tries": self.tries or None,

@@ -16,14 +16,23 @@ import attrs
 from workbench.base.errors import Problem, UsageError, not_allowed, unknown_name
 from workbench.base.system import toml
 from workbench.sandbox.store import Members, Record
-from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, settings
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, MAX_SETTING, STATUS, settings
+from workbench.service.interface.assumptions import Behavior as BehaviorRow
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
 
 BehaviorName = Literal["documented", "observed"]
 Behavior = BehaviorName | str | os.PathLike[str] | Members
 """Accepted values of `behavior=`: a behavior name, the path of a TOML file, or a mapping of settings."""
 
 
+_NAMES = frozenset(OPERATIONS) | frozenset(EVENT_KINDS)
 _MAX_UNKNOWN = 20  # maximum number of unknown names to report
+
+
+def _by_name(row: BehaviorRow) -> bool:
+    """Return whether the values of a setting are mappings by the name of an operation or event."""
+    return any(isinstance(choice, Mapping) and not _NAMES.isdisjoint(choice) for choice in row.others)
 
 
 def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, Record]:
@@ -53,8 +62,15 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, Recor
         row = BEHAVIORS.get(key)
         if row is not None and row.settable and not row.accepts(value):
             choices = [*dict.fromkeys(repr(choice) for choice in (row.documented, row.observed, *row.others))]
-            text = f"must be one of {', '.join(choices)}".replace(repr(ANY), "another value of this type")
+            limits = f" from 0 to {MAX_SETTING:,}" if isinstance(value, (int, float)) else ""
+            text = f"must be one of {', '.join(choices)}".replace(repr(ANY), f"or another value of this type{limits}")
             problems.append(Problem(f"behavior.{key}", "value", text.replace(repr(STATUS), "a status such as '422'")))
+        elif row is not None and isinstance(value, Mapping) and _by_name(row):
+            problems += [
+                attrs.evolve(unknown_name(name, sorted(_NAMES), "an operation or event"), path=f"behavior.{key}.{name}")
+                for name in value
+                if str(name).partition("/")[0] not in _NAMES
+            ]
     if problems:
         raise UsageError(problems)
     return name, set_values

@@ -1,4 +1,4 @@
-"""Withdrawals: signatures of the service with seeded keys, teaching wallets of admins (EVM), and execution."""
+"""Withdrawals: the service's signatures with seeded keys, teaching wallets of EVM contract admins, and execution."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -93,7 +93,7 @@ def execute(environment: Environment, transaction: Members) -> ExecutedWithdrawa
     elif not _is_active(environment, contract, call):
         raise usage_error("the service's signature is used up. Sign again")
     elif transaction.get("from") not in contract["admin_addresses"]:  # assumed: withdrawal_ed25519_transaction
-        raise usage_error("it must be sent by an admin of the contract (from), whose signature authorizes it")
+        raise usage_error("an admin of the contract must send the transaction (from), and so authorizes the withdrawal")
     token = next((token for token in contract["tokens"] if chains.same_address(token["address"], call.asset)), None)
     if token is None:
         raise usage_error("the contract does not hold this token")
@@ -136,11 +136,11 @@ def _call(environment: Environment, transaction: Members) -> tuple[WithdrawCall 
     except UsageError as error:
         raise usage_error(str(error.problems[0])) from None
     except (KeyError, TypeError, ValueError):
-        raise usage_error("required: to, chainId and data; on Solana and Stellar, parameters") from None
+        raise usage_error("required: to, chainId and data; on Solana and Stellar, parameters instead of data") from None
     for contract in environment.store.all("contract"):
         if contract["chain_id"] == chain_id and chains.same_address(contract["proxy_address"], call.proxy):
             if not chains.same_address(contract["controller_address"], to):
-                raise usage_error("it is not sent to the contract's controller")
+                raise usage_error("the transaction is not sent to the contract's controller")
             if isinstance(call, WithdrawCall) and call.version != contract["contract_version"]:
                 raise usage_error(f"the contract takes version {contract['contract_version']} of the call")
             return call, contract
@@ -148,7 +148,7 @@ def _call(environment: Environment, transaction: Members) -> tuple[WithdrawCall 
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether the service's signature is still stored, so it is unused. Stellar has no nonce that shows this."""
+    """Return whether the sandbox still stores the service's signature, so that it is unused. Stellar has no nonce."""
     asked = environment.store.all(f"signature/{contract['id']}")
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
@@ -169,7 +169,7 @@ def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> N
                 f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign "
                 "again"
             )
-    raise usage_error(f"the signature is not {what} over this withdrawal")
+    raise usage_error(f"{what} signature does not match this withdrawal")
 
 
 def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record, signer: str, nonce: int) -> bool:
@@ -186,7 +186,7 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Members) ->
     """Check the admins' authorization: the owner as sender in version 1, a signature by each admin in version 2."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
-        raise usage_error("the call of version 1 must be sent by the contract's owner (from)")
+        raise usage_error("a call of version 1 must be sent by the contract's owner (from)")
     for salt, signature in zip(call.admin_salts, call.admin_signatures, strict=True):
 
         def signed(nonce: int, salt: bytes = salt, signature: bytes = signature) -> bool:
@@ -251,7 +251,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.assumed.append("withdrawal_pending")
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    # The chain counts whole seconds.
+    # chains compare expiry times in whole seconds
     expires_at = now // 1000 + context.settings["withdrawal_lifetime"]
     asked = {
         "user": admin,

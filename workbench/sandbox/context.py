@@ -132,8 +132,8 @@ class Seeds:
 
     Args:
         seed: Seed of the world.
-        secret: Secret from which the API keys are derived instead of the seed.
-        full_key: The full API key, if it was given.
+        secret: Secret from which API keys are derived, in addition to the seed; empty for keys from the seed alone.
+        full_key: The full API key that the caller passed; empty if it is derived.
     """
 
     seed: int
@@ -258,7 +258,7 @@ class RequestContext:
         )
 
     def _status(self, status: int, assumed: str) -> int:
-        """Return the status of a refusal. The assumption's setting overrides it, unless it is for another status."""
+        """Return a refusal's status. The assumption's setting replaces `status`, if it is documented for `status`."""
         chosen = self.settings.get(assumed)
         usual = BEHAVIORS[assumed].documented if assumed in BEHAVIORS else None
         is_for_another = isinstance(usual, str) and usual.isdigit() and int(usual) != status

@@ -123,8 +123,8 @@ def add_contract(
 ) -> Record:
     """Create a contract of a tenant, and add it to a user's collateral.
 
-    The contract's admins are teaching wallets, and the first becomes the user's wallet. If the user already has a
-    wallet, that wallet is an admin. If the version allows several admins, the second wallet belongs to the provider.
+    The contract's admins are teaching wallets, and the first becomes the user's wallet. If `admin` is passed, this
+    address is the first admin instead. If the contract has two admins, the second belongs to the provider.
     """
     family = family_of(chain_id)
     admins = [] if admin is None else [admin]
@@ -172,7 +172,7 @@ def _onramp(seeds: Seeds, key: str) -> Record:
         "beneficiary_name": WARNING,
         "beneficiary_address": "1 Example Street, Springfield",
         "account_number": f"000{seeds.number(f'account:{key}', 0, 10**9 - 1):09d}",
-        "routing_number": "000000000",  # this is not an assigned routing number
+        "routing_number": "000000000",  # never assigned to a bank
         "beneficiary_bank_name": "Example Bank (sandbox)",
         "beneficiary_bank_address": "2 Example Street, Springfield",
     }

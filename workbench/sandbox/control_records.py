@@ -92,7 +92,7 @@ class DepositReceived:
 
     id: str = about("Id of the deposit", ID)
     processed: bool = about("Whether the deposit was processed; micro deposits are not")
-    event: str | None = about("Kind of the event that was sent", default=None)
+    event: str | None = about("Kind of the event that was sent; absent if none was sent", default=None)
 
 
 @record
@@ -219,10 +219,10 @@ class FaultRule:
     id: int = about("Number of the rule")
     kind: str = about("Kind of fault")
     of: str | None = about("Operation or kind of event that the rule is limited to; absent for any", default=None)
-    nth: int | None = about("Only the nth matching call; absent for every call", default=None)
+    nth: int | None = about("Only the nth matching call or delivery; absent for every match", default=None)
     times: int | None = about("Maximum number of times the rule applies; absent for no limit", default=None)
     probability: Any = about("Probability from 0 to 1")
-    seconds: Any = about("Duration of the delay, or of a slow body")
+    seconds: Any = about("Duration of the delay, or of a slow body, in seconds")
     status: int = about("HTTP status of a fault of the kind `status`")
     body: str = about("Format of the error body")
     answer: Any = about("JSON body of the response, instead of `body`", default=None)
@@ -245,11 +245,11 @@ class RequestEntry:
     request_id: str | None = about("Id of the request, if it changed a record", default=None)
     operation: str | None = about("Operation; absent for an unknown path", default=None)
     method: str = about("HTTP method")
-    path: str | None = about("Path; missing for an unknown route unless private values are revealed", default=None)
+    path: str | None = about("Path; absent for an unknown route unless private values are revealed", default=None)
     status: int = about("HTTP status")
     assumptions: tuple[str, ...] = about("Ids of the assumptions behind the response", default=())
     at: datetime = about("Time of the response, by the sandbox's clock", MOMENT)
-    seconds: Any = about("Processing time of the response")
+    seconds: Any = about("Time to process the request, in seconds")
     fault: str | None = about("Kind of the fault rule that applied", default=None)
     headers: Any = about("Headers of the request; keys and private values are masked", default=None)
     body: Any = about("Request body or query, masked", default=None)
@@ -276,7 +276,7 @@ class SandboxEvent:
 
     sequence: int = about("Sequence number of the event, from 1")
     payload: Any = about("Webhook body: the event in its wire format")
-    request_id: str = about("Request that caused the event", ID)
+    request_id: str = about("Id of the request that caused the event", ID)
     cause: str = about("Operation or control that caused the event, or `clock`")
     tenant: str = about("Tenant that receives the event")
     at: datetime = about("Time of the event, by the sandbox's clock", MOMENT)

@@ -3,7 +3,7 @@
 Events are stored as records and serialized when read. The store contains the state of every delivery, so that
 deliveries survive a restart. Each endpoint has a separate thread, so that a slow endpoint delays no other endpoint. If
 several processes share a file, one process delivers. Retries are due by the sandbox's clock. Delivery is at least once:
-if the process is killed after the receiver's response but before that is recorded, the event is sent again.
+if the process is killed after the receiver responded but before the response is recorded, the event is sent again.
 
 # Registration, signing and retries are not documented.
 # assumed: event_endpoints, event_signing, event_retries, event_retry_spread, event_ids, event_order, event_gone
@@ -67,8 +67,8 @@ class WebhookDispatcher:
         self._news = threading.Condition()
         self._notices = 0  # number of notifications so far
         self._threads: dict[str, threading.Thread] = {}
-        self._idle: dict[str, int] = {}  # by endpoint, the number of the notification after which no delivery was due
-        self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was inspected
+        self._idle: dict[str, int] = {}  # number of the notification after which no delivery was due, by endpoint
+        self._seen: dict[str, int] = {}  # number of the next event to inspect, by endpoint
         self._closed = threading.Event()
 
     @property
@@ -122,7 +122,7 @@ class WebhookDispatcher:
             )
 
     def _endpoints(self) -> list[str]:
-        """Return the ids of the endpoints. Call this without `_news`, which a thread in a transaction may wait for."""
+        """Return the ids of the endpoints. Do not hold `_news` meanwhile: a thread in a transaction may wait for it."""
         return [endpoint for endpoint, _ in self._store.items("endpoint")]
 
     def close(self) -> None:

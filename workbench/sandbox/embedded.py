@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.arguments import check_host_names, hide_arguments_of_methods
 from workbench.base.errors import Problem, UnusableFile, UsageError, not_allowed
 from workbench.base.system.http_post import THIS_MACHINE
 from workbench.base.system.messages import LOOPBACK, Request, Response
@@ -126,6 +126,7 @@ class Sandbox(Controls):
         arguments |= {"clock": clock, "path": path, "api_key": api_key}
         if problems_found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(problems_found, of="Sandbox")
+        check_host_names("webhook_hosts", webhook_hosts)
         name, settings = read_behavior(behavior)
         start, speed = clock_settings(clock)
         store = open_store(path)
@@ -243,8 +244,8 @@ class Sandbox(Controls):
         settings = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not settings.get("random_keys"):
             raise UsageError(
-                "Its API keys are derived from the seed, so others know them; to serve beyond this machine, create "
-                "the sandbox with api_key=… or random_keys=True."
+                "The sandbox's API keys are derived from the seed, so others know them; to serve beyond this machine, "
+                "create the sandbox with api_key=… or random_keys=True."
             )
         return self._serving(host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile, forwarded=forwarded)
 
@@ -265,8 +266,9 @@ class Sandbox(Controls):
         )
 
     def share(self) -> str:
-        """Serve to this machine until this sandbox is closed, and return the URL. Commands and curl can then use its
-        state.
+        """Serve this sandbox to this machine until the sandbox is closed, and return the URL.
+
+        Commands and curl can then use its state.
 
         Repeated calls return the same URL. The command `workbench --url URL …` needs no key, and curl sends the key
         from the guide. At this URL random keys replace the seeded keys, which are equal on every machine.

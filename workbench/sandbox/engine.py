@@ -184,7 +184,7 @@ class Engine:
 
 KEPT = 1_000
 _KEPT_BODY = 16 * 1024
-_UNSAVED = 64  # maximum number of requests that one write saves
+_UNSAVED = 64  # number of unsaved requests after which the log is written to the file
 _UNSAVED_SECONDS = 1.0
 _OPEN_HEADERS = frozenset({"accept", "content-length", "content-type", "date", "retry-after", "user-agent"})
 

@@ -24,7 +24,7 @@ _MAX_KEY = 255  # maximum length of an idempotency key, in characters
 
 
 SETTLE_REASON = Reason(
-    "the document has no call that settles, and refunds need one; public clients call this one", LIVE
+    "the document has no call that settles, and refunds need a settled transaction; public clients use this call", LIVE
 )
 ROUTES_REASON = Reason("the endpoints for payment routes are not shown")
 
@@ -44,7 +44,7 @@ class ListPaymentRoutes:
 
 @record
 class PaymentRoute(Answer):
-    """A payment route, without any members."""
+    """A payment route. Its members are undocumented."""
 
 
 _ALL: tuple[Operation[..., Any], ...] = (
@@ -193,14 +193,14 @@ def answer_once(
     assumed: idempotency_keys
 
     Raises:
-        ApiError: The key is too long (400), or another write used the key (409).
+        ApiError: The key is too long or has invalid characters (400), or a different request used the key (409).
     """
     key = headers.get("idempotency-key")
-    if not key or not context.settings["idempotency_keys"]:
-        if key:
+    if key is None or not context.settings["idempotency_keys"]:
+        if key is not None:
             context.headers["workbench-ignored"] = "Idempotency-Key; the behavior idempotency_keys honors it"
         return answer()
-    if len(key) > _MAX_KEY or not key.isprintable() or not key.isascii():
+    if not 1 <= len(key) <= _MAX_KEY or not key.isprintable() or not key.isascii():
         raise context.bad_request(f"Idempotency-Key must be 1 to {_MAX_KEY} ASCII characters", "idempotency_keys")
     context.headers["idempotency-key"] = key
     context.assumed.append("idempotency_keys")

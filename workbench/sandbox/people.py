@@ -86,7 +86,7 @@ def _change_user(context: RequestContext, user: Record, changes: Record) -> Reco
 
 
 def holder_of(store: Store, user_id: str, names: int) -> Record:
-    """Return a user with the names that applied at the time of an event, after `names` changes of name."""
+    """Return a user with the names at the time of an event, when the names had changed `names` times."""
     user: Record = store.get("user", user_id)
     return user if user.get("names", 0) == names else {"id": user_id, **store.get("former", f"{user_id}:{names}")}
 
@@ -149,7 +149,7 @@ def decide(
         key: Id of the user, owner or company.
         reason: Rejection labels; None for the usual labels of the status.
         cause: Value of the event's statusChangeReason.
-        action: Action that changes the status, as in `rules.APPLICATION`.
+        action: Action that changes the status, as in `transitions.APPLICATION`.
     """
     applicant: Record = context.store.get(kind, key)
     if action == "review" and status == applicant["status"] and reason in (None, applicant["reason"]) and cause is None:
@@ -165,7 +165,7 @@ def decide(
         status = step.to or status
         applicant = {**applicant, "terms": True}
     elif status == "approved" and not applicant.get("terms", True):  # assumed: terms_not_accepted
-        if action == "review":  # a review by control sets exactly the requested status
+        if action == "review":  # the control `review` sets exactly the requested status, so the terms count as accepted
             applicant = {**applicant, "terms": True}
         else:
             status = context.settings["terms_not_accepted"]
@@ -181,7 +181,7 @@ def decide(
 
 
 def links(settings: Members, applicant: Record, sign: Any = None) -> Record:
-    """Return the links that a person's status has, by attribute name. assumed: status_links"""
+    """Return the links to application pages that go with a person's status, by attribute name. assumed: status_links"""
     if applicant["status"] not in settings["status_links"]:
         return {}
     pages = {"application_completion_link": "complete"}

@@ -1,4 +1,4 @@
-"""Members of a card program: users generated from a program file's parameters (`programs`), and users listed in it.
+"""Members of a card program: users generated from a program file's parameters (`programs`), and users that it lists.
 
 Members join, make purchases with seasonal and personal patterns, and sometimes leave. Some purchases are declined,
 reversed, refunded or disputed. Members also earn and redeem points. No time is later than the sandbox's clock.
@@ -22,7 +22,7 @@ from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
-_NEW = 30  # number of days without purchases after which a user counts as gone
+_NEW = 30  # users who joined less than this number of days ago count as active
 
 
 class Users:

@@ -26,7 +26,7 @@ World = WorldSize | str | os.PathLike[str]
 
 MAX_PURCHASES = 500_000
 STAYED = 0.85
-"""Minimum active share of the time since joining; users at or above it are still active."""
+"""A user is still active if the active share of the time since joining is at least this."""
 _MAX_PROBLEMS = 50  # maximum number of problems to report
 _MAX_KNOTS = 1_000
 _COUNT = Rule(minimum=0, maximum=10_000)
@@ -45,7 +45,8 @@ class Cohort:
     share: Number = about("Share of all users", _SHARE)
     joined: tuple[Number, ...] = about("Days since they joined, as quantiles", _DAYS)
     active: tuple[Number, ...] = about(
-        "Share of this time until their last purchase, as quantiles; users who stay longer buy more", _SHARE
+        "Share of the time since joining that passed before the last purchase, as quantiles",
+        _SHARE,
     )
     purchases: tuple[Number, ...] = about("Purchases of a user, as quantiles", _COUNT)
 
@@ -80,12 +81,12 @@ class CastCard:
 
 @record
 class CastContract:
-    """A collateral contract of a user in the program file."""
+    """A collateral contract of a listed user."""
 
     chain_id: int = about("Chain", Rule(minimum=1, maximum=10**12))
     version: int = about("Contract version", Rule(minimum=1, maximum=2), default=2)
     balances: tuple[str, ...] = about(
-        "Balances of its two tokens",
+        "Balances of the contract's two tokens",
         Rule(pattern=r"^[0-9]{1,15}(\.[0-9]{1,6})?$", says='a number as text, such as "250.50"'),
     )
 
@@ -120,9 +121,9 @@ class Program:
     size: int = about("Number of users, without listed users", _COUNT)
     merchants: int = about("Number of merchants", Rule(minimum=1, maximum=256))
     habit: Number = about("Share of purchases in three favorite categories of the user", _SHARE)
-    months: tuple[Number, ...] = about("Purchases by month, January to December, as weights", _WEIGHT)
-    weekdays: tuple[Number, ...] = about("Purchases by weekday, Monday to Sunday, as weights", _WEIGHT)
-    hours: tuple[Number, ...] = about("Purchases by hour of the day (UTC), as weights", _WEIGHT)
+    months: tuple[Number, ...] = about("Relative number of purchases in each month, January to December", _WEIGHT)
+    weekdays: tuple[Number, ...] = about("Relative number of purchases on each weekday, Monday to Sunday", _WEIGHT)
+    hours: tuple[Number, ...] = about("Relative number of purchases in each hour of the day (UTC)", _WEIGHT)
     settle_hours: tuple[Number, ...] = about("Hours to the settlement, as quantiles", Rule(minimum=0, maximum=2_400))
     declined: Number = about("Share of purchases that are declined", _SHARE)
     reversed: Number = about("Share of purchases that are reversed", _SHARE)
@@ -135,7 +136,7 @@ class Program:
     cohorts: tuple[Cohort, ...] = about("Users by the period in which they joined")
     categories: tuple[MerchantCategory, ...] = about("Merchant categories")
     declines: tuple[Decline, ...] = about("Reasons of declines")
-    users: tuple[CastMember, ...] = about("Users with their cards, contracts and disputes", default=())
+    users: tuple[CastMember, ...] = about("Listed users with their cards, contracts and disputes", default=())
 
 
 _LENGTHS = {"months": 12, "weekdays": 7, "hours": 24}

@@ -47,7 +47,7 @@ class DeliveryRelay:
     def __init__(self) -> None:
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
-        self._connected: dict[str, float] = {}  # by URL, the time of the last request
+        self._connected: dict[str, float] = {}  # time of the last request, by URL
 
     def post(self, url: str, headers: Texts, body: bytes) -> PostResult:
         """Queue a delivery, and return the receiver's response or the reason why there is none."""
@@ -73,7 +73,7 @@ class DeliveryRelay:
                 waiting.answered.set()
 
     async def fetch(self, urls: Collection[str], *, wait: bool) -> list[Record]:
-        """Return the waiting deliveries to some URLs, each delivery once. With `wait`, wait briefly for a delivery."""
+        """Return the waiting deliveries to the given URLs, each delivery once. With `wait`, wait briefly for one."""
         until = monotonic() + (_POLL_SECONDS if wait else 0)
         while True:
             now = monotonic()
@@ -139,7 +139,7 @@ class RelayClient:
 
     def _check(self, url: str) -> Target:
         if url not in self._urls:
-            raise ForbiddenUrl("it was not registered by this process")
+            raise ForbiddenUrl("this process did not register the URL")
         return check_url(url)
 
     def _post(self, given: Members) -> Record:

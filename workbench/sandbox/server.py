@@ -65,7 +65,7 @@ NOT_JSON = "the content type must be application/json"
 _DOCS = "/docs/"
 _READING = ("GET", "HEAD")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
-_PART = 200  # number of rows per read and write
+_PART = 200  # number of rows read while the state is locked
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
@@ -82,7 +82,7 @@ def is_foreign(request: Request, url: str) -> bool:
 def refused(status: int, message: str, error: str | None = None, headers: Texts = MappingProxyType({})) -> Response:
     """Return a response with an error in the documented format. Source: Errors."""
     if status == HTTPStatus.MISDIRECTED_REQUEST:
-        message += ": start it with --host-name and this name, in Python with hosts=[…]"
+        message += ": start the server with --host-name and this name, in Python with hosts=[…]"
     body = {"statusCode": status, "error": error or table.ERRORS[status], "message": message}
     return Response(status=status, headers={**_JSON, **headers}, body=strict_json.dumps(body))
 
@@ -152,18 +152,18 @@ class App:
         return scheme + space + self._own_keys.get(key, key)
 
     def _callers_key(self, key: str) -> str:
-        """Return this URL's key in place of the sandbox's key."""
+        """Return the key that replaces a key of the sandbox at this URL; the same key if none replaces it."""
         return self._new_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:
         """Return the path prefix of this sandbox, which the server and a trusted proxy determine."""
-        given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
+        given = (request.headers.get("x-forwarded-prefix") or "").rstrip("/") if self._forwarded else ""
         return (given if _PREFIX.fullmatch(given) else "") + self._path
 
     def _base_url(self, request: Request) -> str:
         """Return the URL of this sandbox with the host name that the caller used."""
-        given = request.headers.get("x-forwarded-proto") if self._forwarded else None
-        scheme = given if given in {"http", "https"} else self._scheme
+        given = (request.headers.get("x-forwarded-proto") or "").partition(",")[0].strip().lower()
+        scheme = given if self._forwarded and given in {"http", "https"} else self._scheme
         return f"{scheme}://{request.headers.get('host')}{self._prefix(request)}"
 
     def _describe(self, request: Request, headers: Texts, body: bytes) -> Response:
@@ -182,7 +182,7 @@ class App:
     def _openapi(self, request: Request) -> bytes:
         """Return the OpenAPI document of the interface. Its server URL is relative, and so is valid behind a proxy."""
         server = self._prefix(request) + table.PREFIX
-        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some validators require a scheme
+        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some validators need a scheme
         linked = {"description": "Controls of this sandbox", "url": controls}
         described = {**self._document, "servers": [{"url": server}], "externalDocs": linked}
         return json.dumps(described).encode()  # ASCII only, since YAML parsers refuse some control characters

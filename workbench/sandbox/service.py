@@ -27,6 +27,7 @@ from workbench.service.interface.table import Failure, Operation
 
 MAX_BODY = 1_000_000  # in bytes; the longest text evidence takes 786 kB if each character is escaped
 MAX_WHOLE = 2**53 - 1
+_MAX_PARAMETERS = 100  # maximum number of query parameters
 
 NO_ROUTE = Failure(
     status=404,
@@ -161,12 +162,12 @@ class Service:
         return None if route is None else route.row
 
     def tenant_of(self, request: Request) -> str:
-        """Return the tenant id of a request's key. An unknown key gives an empty text."""
+        """Return the tenant id of a request's key; empty for an unknown key."""
         key = self._environment.store.get("key", self.key_of(request))
         return str(key["tenant"]) if key else ""
 
     def key_of(self, request: Request) -> str:
-        """Return the API key of a request, which is empty if the request has no key."""
+        """Return the API key of a request; empty if the request has none."""
         return extensions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
 
     def arguments_of(self, request: Request) -> Record:
@@ -280,9 +281,10 @@ class Service:
 
     def _query(self, context: RequestContext, operation: Operation[..., Any], query: str) -> Record:
         try:
-            pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100, errors="surrogateescape")
+            pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS, errors="strict")
         except ValueError:
-            raise context.bad_request("the query cannot be read", "validation_errors") from None
+            why = f"it must be UTF-8 with at most {_MAX_PARAMETERS} parameters"
+            raise context.bad_request(f"the query cannot be read: {why}", "validation_errors") from None
         raw = dict(pairs)
         if len(raw) != len(pairs):
             raise context.bad_request("duplicate query parameter", "duplicate_members")
@@ -296,6 +298,8 @@ class Service:
             raise context.bad_request("the body is too large", "body_size")
         if not is_json(request) and context.settings["content_type"] != "accepted":
             raise context.bad_request("the content type must be application/json", "content_type")
+        if (request.headers.get("content-encoding") or "identity").lower() != "identity":
+            raise context.bad_request("the body must not have a Content-Encoding", "validation_errors")
         try:
             return strict_json.loads(request.body)
         except strict_json.NotJson as error:

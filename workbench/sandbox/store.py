@@ -83,8 +83,8 @@ class Store:
             tuple[str, str | None, Any]
         ] = []  # kind, id and previous value; without an id, all values of the kind
         self._lock = RLock()
-        self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
-        self._changed: list[bool] = []  # for each open transaction, whether it has changed records of the sandbox
+        self._begun: list[int] = []  # length of the undo list at the start of each open transaction
+        self._changed: list[bool] = []  # whether each open transaction has changed the world
         _STORES.add(self)
         self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # log id and change log of each watched kind
 
@@ -322,7 +322,7 @@ class FileStore(Store):
         else:
             with ExitStack() as stack:
                 stack.enter_context(self._file.write(wait=wait, asked=asked))
-                # each connection counts separately, and a forked process has a new connection
+                # SQLite counts this version per connection, and a forked process has a new connection
                 version = self._file.connection, self._run("PRAGMA data_version")
                 if version != self.version:  # another process has written to the file
                     self._recent, self._logs, self.version = {}, {}, version
@@ -348,7 +348,7 @@ class FileStore(Store):
 
     def _abandon(self) -> None:
         self._begun, self._recent = [], {}
-        OF_PARENTS.append(getattr(self, "_transaction", None))  # its end would end a transaction of this process
+        OF_PARENTS.append(getattr(self, "_transaction", None))  # deleting it would end a transaction of this process
 
     # values
 
@@ -362,7 +362,7 @@ class FileStore(Store):
         if data == _summed(data[4:]):
             with suppress(ValueError):
                 return orjson.loads(data[4:])
-        advise(f"{self._file.path}: a damaged record is set aside; the others can be read")
+        advise(f"{self._file.path}: a damaged record is skipped; all other records can be read")
         return None
 
     def get(self, kind: str, key: str) -> Any:
@@ -372,7 +372,7 @@ class FileStore(Store):
             UnusableFile: The value is damaged.
         """
         at = kind, key
-        with self._lock:  # the lock prevents a newer value from entering the cache between the read and the store
+        with self._lock:  # otherwise an older value could replace a newer value in the cache
             if at not in self._recent:
                 rows = self._run("SELECT data FROM value WHERE kind = ? AND id = ?", at)
                 value = self._read(rows[0][0]) if rows else None

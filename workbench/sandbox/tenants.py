@@ -88,7 +88,7 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
 
 
 class TenantBuilder:
-    """Builder of a tenant with a small world and without a key."""
+    """Builder of a tenant and its records. It creates no API key."""
 
     def __init__(self, store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> None:
         self.store = store
@@ -182,9 +182,9 @@ class TenantBuilder:
         return self.store.save("company", company)
 
     def contracts(self, people: list[Record]) -> None:
-        """Create contracts on each chain family. Users after the first user have these contracts as collateral."""
+        """Create contracts on each chain family. The users after the first have these contracts as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
-            # The first person has no collateral, and can therefore change any wallet.
+            # The first user has no contract as collateral, so collateral does not prevent a change of the wallets.
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
             add_contract(
                 self.store,

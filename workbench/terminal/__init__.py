@@ -1,3 +1,3 @@
-"""Command line with every operation, every control of the sandbox, a shell, and a webhook receiver."""
+"""Command line with every operation, the controls of the sandbox, a shell, and a webhook receiver."""
 
 from workbench.terminal.application import main as main

@@ -95,11 +95,11 @@ ENVIRONMENT = {
     "WORKBENCH_PROFILE": (
         "default profile of commands and sessions; arguments such as a seed override it and open an embedded sandbox"
     ),
-    "WORKBENCH_API_KEY": "API key of profiles that have no variable with their name",
+    "WORKBENCH_API_KEY": "API key for profiles without a `WORKBENCH_NAME_API_KEY`",
     "WORKBENCH_NAME_API_KEY": "API key of the profile NAME (in capitals); takes precedence",
     "WORKBENCH_BASE_URL": "base URL instead of the profile's",
     "WORKBENCH_ENVIRONMENT": "environment of `WORKBENCH_BASE_URL`: sandbox or production",
-    "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if it is not the API key",
+    "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if different from the API key",
     "WORKBENCH_SANDBOX_KEY": "full API key for a new sandbox of `workbench sandbox serve`",
     "WORKBENCH_READONLY": "1: no call with an effect is sent, except to a sandbox of the workbench",
     "WORKBENCH_CLASS": "URL of your sandbox in a class; notebooks and commands use this sandbox",
@@ -130,7 +130,7 @@ def config() -> Any:
 
 
 _EXTRAS = {"tables": "pandas", "server": "uvicorn", "lab": "ipywidgets"}
-"""A library that each extra installs, by which the extra is detected."""
+"""One library of each extra. The extra counts as installed if this library is installed."""
 
 
 def check_installation() -> int:
@@ -149,7 +149,7 @@ def _findings() -> Iterator[tuple[bool | None, str]]:
     for extra, library in _EXTRAS.items():
         is_there = find_spec(library) is not None
         yield is_there or None, f"extra {extra}{'' if is_there else ' is not installed'}"
-    with connect(seed=1, public_webhooks=False) as api:  # an embedded sandbox even if this process has joined a class
+    with connect(seed=1, public_webhooks=False) as api:  # a seed opens an embedded sandbox even in a class
         yield bool(api.list_contracts()), "an embedded sandbox answers a call"
     try:
         yield _private("state in", state_folder(), 700)

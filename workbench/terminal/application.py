@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens = [*tokens[1:], "--help"]
     arguments = [token for token in tokens if token not in ("-q", "--quiet")]
     if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
-        return run_to_exit(_first_page)  # show this page without importing cyclopts
+        return run_to_exit(_first_page)  # the import of cyclopts would delay this page
     return run_to_exit(partial(_run, tokens))
 
 
@@ -66,7 +66,7 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
         for verb, place in commands.COMMANDS[name].items():
             command: Any = f"workbench.terminal.{place}"
             if described or not verb:
-                from pkgutil import resolve_name  # imported only to show the help of several commands
+                from pkgutil import resolve_name  # imported late, since few command lines need it
 
                 command = resolve_name(command)
             group.command(command, name=verb) if verb else group.default(command)
@@ -95,7 +95,7 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
     """Return the completion script of a shell."""
     script = make_app().generate_completion(shell=shell)
-    # zsh loads the file as the body of the completion function, so the last line must call the function
+    # zsh runs the file at the first completion, so its last line must call the function that the file defines
     return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
@@ -105,7 +105,7 @@ def _shown_default(value: object) -> Any:
 
 
 def _run(tokens: list[str]) -> int:
-    if tokens[:1] == ["__complete"]:  # completion scripts call the command in this way
+    if tokens[:1] == ["__complete"]:  # completion scripts run `workbench __complete`
         make_app()(tokens)
         return DONE
     if quiet := {"-q", "--quiet"} & {*tokens}:
@@ -226,7 +226,7 @@ def _continued(command: str, width: int) -> str:
 
 @contextmanager
 def _logged(quiet: bool) -> Iterator[None]:
-    """Let Python print the warnings that the package logs, except with `-q`."""
+    """With `-q`, suppress the warnings that the package logs. Otherwise Python prints the warnings."""
     if not quiet:
         yield
         return

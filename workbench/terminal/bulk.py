@@ -46,9 +46,8 @@ class Sending:
     duplicates: bool = False
     implausible: bool = False
     rejects: Path | None = None
-    key: Annotated[str | None, Parameter(name="--row-key", metavar="NAME")] = (
-        None  # an API key is never an option, so `--key` is refused
-    )
+    # not `--key`, which is refused, because it could contain an API key
+    key: Annotated[str | None, Parameter(name="--row-key", metavar="NAME")] = None
 
 
 @command
@@ -169,7 +168,7 @@ def rewards(
     path: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Read all rewards activity of users, and sum it exactly.
+    """Read all rewards activity of users, and sum the points exactly.
 
     The service returns no totals. If the result may be incomplete, the exit code is 5, and the reason is on stderr.
 
@@ -197,7 +196,7 @@ def rewards(
 
 
 def _rows(frame: Any) -> list[dict[str, Any]]:
-    """Return the rows of a frame without missing values, with wire names."""
+    """Return the rows of a frame with wire names. Missing values are left out."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return [{camel(name): _value(value) for name, value in row.items() if value is not None} for row in rows]
 

@@ -12,7 +12,7 @@ OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in
 
 
 def _operations() -> dict[str, dict[str, str]]:
-    """Return the commands of the operations, and the other commands with the same nouns."""
+    """Return the function of each command by noun and verb, for the nouns of the operations."""
     nouns: dict[str, dict[str, str]] = {}
     for (noun, verb), name in OPERATIONS.items():
         nouns.setdefault(noun, {})[verb] = f"operations:{name}"
@@ -104,7 +104,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Reports": {"report": "Close a month, or write a dashboard, into files."},
     "Journal and profiles": {
         "journal": "List calls with an effect, and resolve unknown outcomes.",
-        "profiles": "List, show, check and arm connection profiles; check this installation; show its variables.",
+        "profiles": "List, show, check and arm connection profiles; check this installation; show variables.",
     },
     "Help": {
         "docs": "Print the rules of an operation or a kind of event, example bodies, assumptions, a completion script, "

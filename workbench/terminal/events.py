@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from workbench.client.session import Session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
-_POLL_INTERVAL = 0.2  # seconds
-_TIMEOUT = 15.0  # seconds
+_POLL_INTERVAL = 0.2  # seconds between checks for new events
+_TIMEOUT = 15.0  # seconds to send an event and receive the response
 _Kind: Any = Literal[tuple(EVENT_KINDS)]
 
 
@@ -83,7 +83,7 @@ def resend(api: "Session", event: str, /) -> Any:
 
 @contextmanager
 def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Yield the inbox of the sandbox, or of a profile with the events that `listen` received; also the signing key.
+    """Yield an inbox and its signing key: the sandbox's, or a profile's with the events that `listen` received.
 
     Args:
         unsigned: When receiving, whether to accept unsigned deliveries. None only reads stored events.
@@ -92,7 +92,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
     if profile := chosen_profile(where):
         if not key and unsigned is False:
             raise usage_error(
-                f"Set {KEY_VARIABLE} to the key that signs deliveries, or accept unsigned ones with --unsigned."
+                f"Set {KEY_VARIABLE} to the key that signs deliveries, or accept unsigned deliveries with --unsigned."
             )
         path = state_folder() / f"inbox-{profile}.db"
         with Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key) as inbox:
@@ -177,7 +177,7 @@ def listen(
         timeout: Stop after N seconds.
         earlier: Show earlier events too.
         unsigned: Accept unsigned deliveries and mark them unverified.
-        allow_host: Further host name of the receiver, such as a tunnel's.
+        allow_host: Another host name under which senders reach the receiver, such as a tunnel's host name.
     """
     target = _target(forward_to) if forward_to else None
     deadline = None if timeout is None else monotonic() + timeout

@@ -160,7 +160,7 @@ def exit_code(error: BaseException) -> int:
         errors.UnusableFile,
     )
     codes: tuple[tuple[Any, int], ...] = (
-        ((ValueError, errors.MissingExtra), WRONG_INPUT),  # including UsageError and InvalidRequest
+        ((ValueError, errors.MissingExtra), WRONG_INPUT),  # ValueError includes UsageError and InvalidRequest
         (errors.UnexpectedAnswer, PARTLY),  # the call was done, but its response cannot be read
         (errors.OutcomeUnknown, UNKNOWN),
         (not_sent, NOT_SENT),
@@ -230,7 +230,7 @@ def _handle_signals() -> Callable[[], None]:
     timer = _Timer()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if _importing(frame) and timer.start(0.01, stop):  # an import could swallow the exception
+        if _importing(frame) and timer.start(0.01, stop):  # an import could swallow the exception, so wait
             return
         raise Stopped
 
@@ -253,7 +253,7 @@ class _Timer:
         self._timer_before = (0.0, 0.0)
 
     def start(self, seconds: float, handler: Callable[[int, FrameType | None], object]) -> bool:
-        """Call a function after some time. Return False if the system has no such timer."""
+        """Call `handler` after `seconds`. Return False if the system has no such timer."""
         if not hasattr(signal, "setitimer"):
             return False
         before = signal.signal(signal.SIGALRM, handler)
@@ -301,7 +301,7 @@ def waiting_for_signals() -> Iterator[Callable[..., None]]:
     """
     from queue import Empty, SimpleQueue  # imported late, since only servers wait
 
-    received: SimpleQueue[int] = SimpleQueue()  # a signal handler may use this queue, but not an Event
+    received: SimpleQueue[int] = SimpleQueue()  # safe in a signal handler, unlike threading.Event
     timer = _Timer()
 
     def receive(number: int, _: object) -> None:

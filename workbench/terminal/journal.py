@@ -49,7 +49,7 @@ _File = Annotated[Path | None, Parameter(help="Journal file of an application.")
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
     """Open the journal of a profile or of the user's sandbox, or a journal file, without a key or connection."""
     if where.url or where.fresh:
-        raise usage_error("The journal of a new or served sandbox is not stored after the command ends.")
+        raise usage_error("The journal of a new or served sandbox ends with the command, so no calls are stored.")
     name = chosen_profile(where)
     path = state_folder() / f"journal-{name or 'sandbox'}.db"
     if name is not None:
@@ -123,14 +123,14 @@ def list_calls(
 
 @command
 def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> int:
-    """List calls with an unknown outcome, the evidence of the received events, and the next step for each."""
+    """List calls with an unknown outcome, and for each the evidence in received events and the next step."""
     with _journal(where, path) as journal:
         entries = journal.unknown()
         evidence = _evidence(journal, entries, where, path)
     show_or_say(_rows(entries, evidence, how), how, "No call has an unknown outcome.")
     for attempt, seen in evidence.items():
         say(f"{attempt}: {seen}")
-        say(f"Record it: workbench journal resolve {attempt} {seen.outcome}" if seen.outcome else "")
+        say(f"Record this outcome: workbench journal resolve {attempt} {seen.outcome}" if seen.outcome else "")
     return DONE
 
 
@@ -159,14 +159,11 @@ def health(api: "Session", /, *, how: Output = Output()) -> int:
     state = api.health()
     names = ("kind", "count", "what", "fix", "last")
     rows = [{name: getattr(trouble, name) for name in names} for trouble in state.troubles]
-    show_or_say(rows, how, "No trouble.")
+    show_or_say(rows, how, "No problems.")
     say("Versions: " + ", ".join(f"{name} {version}" for name, version in state.versions.items()))
     if state.assumptions:
         say(f"Unconfirmed assumptions in use: {', '.join(state.assumptions)}")
     return DONE if state.ok else PARTLY
-
-
-# profiles
 
 
 def _row(profile: Profile) -> dict[str, Any]:
@@ -201,7 +198,7 @@ def check(
     out: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Check this installation and its profiles. With a profile, check by reads only the assumptions that it relies on.
+    """Check this installation and its profiles. With a profile, test the assumptions about its service by reads.
 
     The reads are reported in the format of `learn`. The exit code is 5 if something is wrong, or if the reads refute an
     assumption.
@@ -223,7 +220,7 @@ def check(
         learned = learn(api, user_id=user_id)
     report(learned, how, out)
     unseen = sum(finding.status == "not seen" for finding in learned.findings)
-    say(f"{unseen} assumptions were not seen in these reads.")
+    say(f"Assumptions that these reads could not check: {unseen}.")
     return PARTLY if any(finding.status == "refuted" for finding in learned.findings) else DONE
 
 
@@ -282,7 +279,7 @@ def ask_typed(question: str, expected: str) -> None:
         InvalidRequest: The typed text does not match.
     """
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise usage_error("This needs a terminal for a typed confirmation. Nothing was sent.")
+        raise usage_error("A typed confirmation needs a terminal. Nothing was sent.")
     print(question, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != expected:
         raise InvalidRequest("the confirmation does not match", of="confirm")

@@ -27,12 +27,12 @@ def _named_files() -> Iterator[None]:
 
 @command
 def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
-    """Add traffic to a corpus. Every value is replaced by a value of the same shape, and nothing is sent.
+    """Add traffic to a corpus. Private values are replaced by values of the same shape, and nothing is sent.
 
     Args:
         files: HAR files, logs of JSON lines, access logs, output of curl -v, CSV files, inboxes, journals, folders.
         to: Folder of the corpus.
-        name: Name of a member in a log, such as status=http.status_code.
+        name: Name that a log uses for a member, such as status=http.status_code.
     """
     from workbench.testing.corpus import Corpus
 
@@ -45,7 +45,9 @@ def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
 
 @command
 def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None = None) -> Any:
-    """Replay a corpus on a sandbox, and list the differences. Exit code 5 unless all differences are accepted.
+    """Replay a corpus on a sandbox, and list the differences.
+
+    The exit code is 5 if a difference is not accepted, or if an accepted difference no longer occurs.
 
     Args:
         folder: The corpus.
@@ -71,7 +73,7 @@ def learn(
     Args:
         files: Corpora, or files that `corpus add` accepts.
         out: Write a behavior file, for --behavior.
-        name: Name of a member in a log, such as status=http.status_code.
+        name: Name that a log uses for a member, such as status=http.status_code.
     """
     from workbench.testing.learning import learn
 

@@ -122,7 +122,7 @@ def _doc(operation: Operation[..., Any]) -> Iterator[str]:
 
 
 def _with_options(error: InvalidRequest, operation: Operation[..., Any], wrong: Mapping[str, str]) -> InvalidRequest:
-    """Return an error that names the command's options, with the reasons why texts could not be converted."""
+    """Return the error with options instead of member paths, and with the reasons why option values are invalid."""
     options = {wire_path(operation.request, path): _option(path) for path, _ in leaves(operation.request)}
     named = [attrs.evolve(problem, path=options.get(problem.path, problem.path)) for problem in error.problems]
     worded = [attrs.evolve(problem, message=wrong.get(problem.path, problem.message)) for problem in named]
@@ -148,7 +148,7 @@ def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calli
     if operation.success == _NO_CONTENT:
         say("Deleted.")
         return None
-    items = getattr(answer, "items", answer)  # a page of rewards has items
+    items = getattr(answer, "items", answer)  # a page of rewards activity has its records in `items`
     return list(items) if operation.many or operation is Operations.list_rewards_activity else items
 
 
@@ -172,7 +172,7 @@ def _dry_run(
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None], wrong: dict[str, str]) -> dict[str, Any]:
-    """Convert option texts to values by dotted path. `wrong` gets a reason for each option that fails."""
+    """Convert option texts to values by dotted path. Add the reason for each invalid text to `wrong`."""
     converted: dict[str, Any] = {}
     for path, member in option_members(operation.request):
         if (text := texts.get(path.replace(".", "__"))) is not None:

@@ -32,7 +32,7 @@ from workbench.service.rendering.text import LIKENESS, Cell, Grid, screen_of, wr
 from workbench.terminal.exits import say, usage_error
 
 Format = Literal["table", "json", "ndjson", "csv"]
-_LONG_COLUMN = 26  # in characters; columns of ids or addresses are longer
+_LONG_COLUMN = 26  # wider columns (in characters), such as ids and addresses, are shown last
 
 
 @Parameter(name="*", group=Group("Output", sort_key=9))
@@ -119,7 +119,7 @@ def _table(x: object, fields: list[str], how: Output) -> str:
 
 
 def _private(kinds: Collection[type[Any]]) -> set[str]:
-    """Return the names of all members of some records and their nested records, to show every value unmasked."""
+    """Return the names of all members of record classes and their nested records, to show all values unmasked."""
     names = {"extra"}
     for kind in kinds:
         for record in records(kind):
@@ -132,7 +132,7 @@ _IDS = frozenset({"id", "about"})
 
 
 def _length(head: str, cells: Sequence[Cell]) -> int:
-    """Return the width of a column. If a cell has several lines, the width is larger than any screen."""
+    """Return the width of a column. A cell with several lines makes the column too wide for any terminal."""
     return max(len(head), *(len(cell.text) if len(cell.lines) == 1 else sys.maxsize for cell in cells))
 
 
@@ -170,7 +170,7 @@ def _opened(x: object) -> Any:
 
 
 def _require(x: object, field: str) -> None:
-    """Raise Exit if no part of x can have a field."""
+    """Raise Exit if neither x nor any nested value can have the field."""
     paths = dict.fromkeys(path for item in (x if isinstance(x, list) else [x]) for path in _paths(item))
     name = ".".join(snake(part) for part in field.split(".") if not part.isdecimal())
     if paths and not any(f"{path}.".startswith(f"{name}.") for path in paths):

@@ -45,7 +45,7 @@ def _json(_: object, tokens: Any) -> Any:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise ValueError(f"{text!r} is not a JSON object, or @FILE with one")
+        raise ValueError(f"{text!r} is neither a JSON object nor @FILE with a JSON object")
     return value
 
 
@@ -86,7 +86,7 @@ def _command(control: Control) -> Callable[..., int]:
 def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -> inspect.Parameter:
     """Return a control's argument as an option, or as a positional argument if it is required or first."""
     name, kind, required = parameter.name, _kind(parameter), parameter.default is parameter.empty
-    # operations may be spelled in several ways, so their names are not checked here
+    # operations may be spelled in several ways, so cyclopts must not check their names
     choices = () if name == "of" else control.choices.get(name, ())
     placeholders = {**_PLACEHOLDERS, "amount": "CENTS" if kind is int else "USD"}
     metavar: Any = {"metavar": placeholders[name]} if name in placeholders else {}
@@ -136,7 +136,7 @@ class Listening:
 
     Attributes:
         port: Port. 0 chooses a free port.
-        host: Address to listen on. Other machines can connect unless it is 127.0.0.1; API keys are then random.
+        host: Address to listen on. With any address but 127.0.0.1, other machines can connect, and API keys are random.
         host_name: Host name under which other machines reach the server.
         certfile: PEM file with a certificate for TLS.
         keyfile: PEM file with the certificate's private key, if it is not in the certificate file.
@@ -177,7 +177,7 @@ def serve_until_stopped(
         try:
             names = served_names(at.host, at.host_name)
         except ValueError as error:
-            raise usage_error(f"--host-name is missing: {error}") from None
+            raise usage_error(f"--host-name: {error}") from None
         files, notes = (at.certfile, at.keyfile), []
         if at.self_signed:
             from workbench.sandbox.server import self_signed
@@ -191,7 +191,7 @@ def serve_until_stopped(
             print(url, flush=True)
             for line in (*introduce(server, url), *notes):
                 say(line)
-            sys.stdout.flush()  # readers of a pipe receive the output while the sandbox is served
+            sys.stdout.flush()  # a program that reads a pipe needs the lines while the server runs
             try:
                 wait()
             except (KeyboardInterrupt, Stopped) as end:
@@ -263,7 +263,7 @@ def serve(
         if path is None
         else f"The state is stored in {path}."
     )
-    certificate = (path or kept_path()).with_name("sandbox-tls.crt")
+    certificate = (path or kept_path()).parent / "sandbox-tls.crt"
     serve_until_stopped(make, introduce, at, own_certificate=certificate, kept=note, forwarded=forwarded)
 
 
@@ -274,7 +274,7 @@ def _given_key(file: Path | None) -> str | None:
     try:
         return input_text(file, _MAX_KEY_FILE)
     except OSError as error:
-        raise usage_error(f"--api-key-file: {error}") from None
+        raise usage_error(f"--api-key-file: {error.strerror or error}") from None
 
 
 def __getattr__(name: str) -> Callable[..., int | None]:
@@ -294,8 +294,8 @@ NOT_COMMANDS = (
     "last_event",
     "world_id",
 )
-"""Controls without a generated command: some have a separate command, and only the panel, sessions or sequences call
-the others.
+"""Controls without a generated command. Some have a separate command; only the panel, sessions and sequences call the
+rest.
 """
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 

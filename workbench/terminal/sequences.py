@@ -31,7 +31,7 @@ def _sequence(name: str) -> Any:
         return sequences.catalogue[name]
     if Path(name).is_file():
         return sequences.read_toml(name)
-    raise usage_error(f"No file, and {not_allowed('sequence', name, sequences.catalogue)}.")
+    raise usage_error(f"Not a file, and {not_allowed('sequence', name, sequences.catalogue)}.")
 
 
 def _parameters(texts: list[str]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def dashboard(
 ) -> None:
     """Write the panel's overview to an HTML file: tasks for people, tiles, charts, and the lists behind them.
 
-    The file needs no server or network. Its lists sort, filter and open in a browser. By default it shows your own
+    The file needs no server or network. A browser can sort, filter and open its rows. By default it shows your own
     sandbox. With --fresh it shows a year of a program with 240 people.
 
     Args:
@@ -120,7 +120,7 @@ def dashboard(
         if open_:
             webbrowser.open(out.absolute().as_uri())
         if seconds:
-            say(f"Writing it again every {every}; press Ctrl-C to stop.")
+            say(f"Rewriting the file every {every}; press Ctrl-C to stop.")
             with waiting_for_signals() as wait:
                 while True:
                     wait(seconds)
@@ -183,7 +183,7 @@ def lab(folder: Path | None = None, /) -> int:
         options.append(f"--LabApp.default_url=/lab/tree/{first.as_posix()}")
     if hasattr(os, "getuid") and os.getuid() == 0:
         options.append("--allow-root")
-    # the settings in labconfig turn off news, and open Markdown as preview
+    # settings in the folder `labconfig`: no news, and Markdown files open as preview
     settings = Path(__file__).parents[1] / "screens" / "forms"
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     import_module("jupyterlab")  # if JupyterLab is missing, this raises an error here and not in the subprocess
@@ -209,7 +209,7 @@ def agent(api: "Session", /, *, forward_to: tuple[Url, ...] = ()) -> None:
     if forward_to and sandbox_of(api) is None:
         raise usage_error("--forward-to applies only to a sandbox.")
     endpoints = [api.sandbox.register_endpoint(url) for url in forward_to]
-    say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
+    say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; close its input to stop.")
     try:
         asyncio.run(agent_tools.serve(api))
     finally:

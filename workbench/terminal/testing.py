@@ -31,7 +31,7 @@ def _load(name: str) -> Callable[..., Any]:
 
 
 def _show(result: Any) -> int:
-    """Print a result, with the command that replays it."""
+    """Print a result, and for a failure the command that replays it. Return the exit code."""
     print(result)
     again = re.sub(r" --universe[ =]\d+", "", shlex.join(["workbench", *TYPED]))
     if result.interrupted:
@@ -97,7 +97,7 @@ def http(
 
     Args:
         deliveries: URL that receives deliveries.
-        books: URL that returns a JSON object of cents by transaction id.
+        books: URL that returns a JSON object that maps transaction ids to whole cents.
         reset: URL that empties the books (POST). Without it, failures are not shrunk.
         kill: Command that kills the process. Without this command there are no crashes.
         start: Command that starts the process and returns.

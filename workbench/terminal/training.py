@@ -61,7 +61,7 @@ def serve(
         rows = [{"learner": learner.name, "link": server.results.link(learner, url)} for learner in server.learners]
         show(rows, Output())
 
-    note = f"Everything is stored in {folder}; start it again to continue."
+    note = f"Everything is stored in {folder}; run the same command to continue."
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=note)
 
 
@@ -173,9 +173,6 @@ def _results(folder: Path) -> Iterator["classroom.Results"]:
         raise usage_error(f"--folder: {visible(str(folder), 200)} does not contain a class.")
     with closing(classroom.Results(folder / "class.db")) as results:
         yield results
-
-
-# tasks
 
 
 def _names(_: object) -> list[str]:

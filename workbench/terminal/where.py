@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _whole(_: object, tokens: Any) -> int:
-    if not re.fullmatch("[+-]?[0-9]+", tokens[0].value):  # cyclopts would round the number
+    if not re.fullmatch("[+-]?[0-9]+", tokens[0].value):  # cyclopts would round 1.5
         raise ValueError(f"{tokens[0].value!r} is not a whole number")
     return int(tokens[0].value)
 
@@ -175,9 +175,6 @@ def _arm_if_allowed(api: "Session", profile: str) -> None:
         path.unlink(missing_ok=True)
         return
     api.arm(operations=names, minutes=left, reason=reason)
-
-
-# completion
 
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:

@@ -33,7 +33,7 @@ _Signed = Annotated[Path, Parameter(help="Output of `withdrawals sign --from PLA
 @Parameter(name="*", group=Group("Withdrawal", sort_key=2))
 @frozen(kw_only=True)
 class Terms:
-    """Values of a withdrawal that are not in the interface.
+    """Values of a withdrawal that no request or response of the service contains.
 
     Attributes:
         decimals: Decimals of the token, if known. In a sandbox, the default is the token's value.
@@ -83,7 +83,7 @@ def verify(
     *,
     signer: Annotated[
         Address | None,
-        Parameter(help="Address or public key that signs for the service; default in a sandbox: the sandbox's."),
+        Parameter(help="Address or public key of the service's signer; default in a sandbox: the sandbox's signer."),
     ] = None,
     terms: Terms = Terms(),
 ) -> int:
@@ -131,13 +131,13 @@ def transaction(
     terms: Terms = Terms(),
     how: Output = Output(),
 ) -> Any:
-    """Build the transaction that a wallet sends. Its signatures are masked, unless --reveal prints it as JSON.
+    """Build the transaction that a wallet sends. Its signatures are masked; --reveal prints the complete JSON.
 
     Args:
         message: File with the output of `withdrawals typed-data`, one for each admin.
-        signature: File with the wallet's signature, as hex or as JSON with `signature`. Files are in the order of the
-            messages.
-        direct_transfer: Argument of version 2 contracts, whose meaning depends on the contract.
+        signature: File with the wallet's signature, as hex or as JSON with `signature`. Pass the files in the order of
+            the messages.
+        direct_transfer: Argument of contracts of version 2. Its meaning depends on the contract.
     """
     if len(message) != len(signature):
         raise usage_error("Pass one --signature for each --message.")

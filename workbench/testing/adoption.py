@@ -1,4 +1,4 @@
-"""Adopt the records of a recorded call into a twin, and list the states in which the records may have been.
+"""Adopt the records of a recorded call into a twin, and list other states that the call may have found.
 
 A record is adopted when it first occurs. It gets the members in the answer or event, and fictitious values for all
 other members.
@@ -45,13 +45,13 @@ class Adoption:
     """Adopter of the records in calls and events. Later traffic supplies data that a record's first call lacks."""
 
     twin: Twin
-    limits: dict[str, int] = attrs.field(factory=dict)  # limit of a card, by card
-    holders: dict[str, str] = attrs.field(factory=dict)  # user of a card, by card
+    limits: dict[str, int] = attrs.field(factory=dict)  # limit of a card in cents, by card id
+    holders: dict[str, str] = attrs.field(factory=dict)  # id of a card's user, by card id
     followed: set[str] = attrs.field(factory=set)  # transactions that have events, or that a call settled
-    at: int = 0  # time of the call or event, in milliseconds
+    at: int = 0  # Unix time of the call or event, in milliseconds
     tenant: str = ""
-    x: Any = None  # the call
-    shown: Record = attrs.field(factory=dict)  # members of the answer
+    x: Any = None  # the call whose records are adopted
+    shown: Record = attrs.field(factory=dict)  # members of the call's answer; empty if the call was refused
 
     @property
     def store(self) -> Store:
@@ -59,7 +59,7 @@ class Adoption:
         return self.twin.store
 
     def states(self, x: Exchange, at: float, tenant: str) -> States:
-        """Adopt the records of a call, and return other states in which the service may have been."""
+        """Adopt the records of a call, and return other states in which the call may have found the service."""
         self.x, self.at, self.tenant, self.shown = x, int(at * 1000), tenant, snaked(x.answered) if x.ok else {}
         if x.name not in _BY_OPERATION or x.status in (401, 404):
             return []
@@ -95,7 +95,7 @@ class Adoption:
             self.adopt("company", people.new_company(key, self.tenant, "C", owners, **shown))
 
     def owner(self, company: str, shown: Record) -> Record:
-        """Return the stored form of an owner in an answer."""
+        """Return the record to store for an owner that an answer shows."""
         status, reason = shown.get("application_status", "approved"), shown.get("application_reason", "")
         return people.new_owner(shown["id"], self.tenant, company, status, reason=reason, **_NAMES)
 

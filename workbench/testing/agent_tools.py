@@ -68,8 +68,8 @@ _CONFIRM: Schema = {
     "required": ["confirm"],
 }
 _INSTRUCTIONS = (
-    "A card issuing service. Amounts are whole cents. `describe` lists what can be called and which events "
-    "there are, and with a name its schema. Controls act on an embedded sandbox and do not exist in the service. "
+    "A card issuing service. Amounts are whole cents. `describe` lists operations, controls and events; with a "
+    "name, it returns the schema. Controls act on an embedded sandbox and do not exist in the service. "
     "Describe `assumptions` for the assumptions. Never repeat a call whose outcome is unknown."
 )
 
@@ -107,7 +107,7 @@ class _Tools:
         self._tools = [_DESCRIBE, _CALL] if self._sandbox is None else [_DESCRIBE, _CALL, _CONTROL]
         production = api.environment == "production"
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
-        self._pending: set[str] = set()  # digests of the calls that await confirmation
+        self._pending: set[str] = set()  # digests of the calls that a person must still confirm
 
     async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
@@ -193,7 +193,7 @@ class _Tools:
     async def _confirm(
         self, context: Any, operation: Operation[..., Any], request: object, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
-        """Ask the person at the client to confirm an effect in production. Return the question until it is answered.
+        """Let the person at the client confirm an effect in production. Return the question if the client must ask it.
 
         Raises:
             WorkbenchError: The call would be refused anyway, is too large to show or was not confirmed, or the client
@@ -201,7 +201,7 @@ class _Tools:
         """
         if not operation.effect or self._api.environment != "production" or self._sandbox is not None:
             return None
-        # if the session is not armed, the call is refused before the person is asked
+        # checked first, so that nobody confirms a call that is refused anyway
         context_of(self._api).check_operation(operation)
         problems, _ = findings(operation, request, (), real=True, limits=self._api.limits)
         if problems:
@@ -245,7 +245,7 @@ def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Ma
     if given or not isinstance(name, str | None) or not isinstance(arguments, Mapping | None):
         raise WorkbenchError(f"{params.name} takes only a name and an object of arguments")
     if name is None and params.name != "describe":
-        raise WorkbenchError(f"{params.name} needs a name; `describe` lists them")
+        raise WorkbenchError(f"{params.name} needs a name; `describe` lists the names")
     return name, arguments or {}
 
 
@@ -303,9 +303,6 @@ _CONTROL = _tool(
     destructive_hint=True,
     open_world_hint=False,
 )
-
-
-# schemas
 
 
 def _operation_schema(operation: Operation[..., Any], of: Schema) -> Schema:

@@ -42,8 +42,8 @@ from workbench.testing.shapes import TOKEN, Shapes
 _KEY, _ABOUT = ".key", "corpus.toml"
 _OLD = 90 * 86_400  # age in seconds from which a corpus is reported as old
 _SHOWN = 50
-_HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
-# which git ignores. A difference that is accepted needs a reason, as:
+_HEAD = """# A corpus of recorded traffic. Private values are replaced by values of the same shape. The file .key, which
+# git ignores, has the key of the replacements. An accepted difference needs a reason, for example:
 #
 # [[accepted]]
 # operation = "simulate_refund"
@@ -54,7 +54,7 @@ _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of 
 
 @attrs.frozen
 class Difference:
-    """A fact in which a replayed call differs from the recorded one."""
+    """A fact in which a replayed call differs from the recorded call."""
 
     operation: str
     path: str  # such as "status", "answer/status" or "event 0/body/spend/status"
@@ -111,7 +111,10 @@ class Corpus:
         *,
         names: Texts | None = None,
     ) -> Reading:
-        """Add traffic, with each value replaced by a value of the same shape. Return counts of read and skipped items.
+        """Add traffic, and return counts of read and skipped items.
+
+        Names, texts, ids, addresses and keys are replaced by values of the same shape. Documented words, times,
+        amounts and statuses stay.
 
         Args:
             paths: Files and folders, as for `learn`.
@@ -135,7 +138,7 @@ class Corpus:
             files[self.folder / _ABOUT] = _HEAD.encode()
 
         key = self.folder / _KEY
-        if not key.exists():  # the key is written before the traffic, whose ids nobody could resolve without it
+        if not key.exists():  # written before the traffic: without the key, nobody could resolve the traffic's ids
             self.folder.mkdir(parents=True, exist_ok=True)
             ignored = {self.folder / ".gitignore": f"{_KEY}\n".encode()}
             write_files({**ignored, key: orjson.dumps(private)}, private={key})
@@ -166,7 +169,7 @@ class Corpus:
             UnusableFile: The folder has no corpus.
         """
         if not self.folder.is_dir():
-            raise UnusableFile(f"{visible(self.folder.name, 100)}: is not a folder; Corpus.add creates it")
+            raise UnusableFile(f"{visible(self.folder.name, 100)}: is not a folder; Corpus.add creates the folder")
         reading = Reading()
         sample = sample_of(read_traffic([self.folder], {}, reading), reading)
         name, changed = read_behavior(behavior)
@@ -182,7 +185,7 @@ class Corpus:
             again = _Again(against, self._private()["ids"], sample)
             for x in sample.calls:
                 differences += again.make(x)
-            notes += [f"could not be repeated: {count:,} calls, {why}" for why, count in again.left.items()]
+            notes += [f"could not be repeated: {count:,} calls ({why})" for why, count in again.left.items()]
         age = time.time() - reading.newest
         if reading.newest and age > _OLD:
             notes.append(f"the newest call is {int(age // 86_400):,} days old; record again")
@@ -229,7 +232,7 @@ class _Again:
     """
 
     def __init__(self, api: Any, ids: Texts, sample: Sample) -> None:
-        self._api, self._new = api, dict(ids)  # ids in the service, by id in the corpus
+        self._api, self._new = api, dict(ids)  # id in the service, by id in the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(x.key for x in sample.calls).most_common(1) or [("", 0)]
         self._behind: set[str] = set()  # records changed by calls that were not repeated
@@ -246,12 +249,12 @@ class _Again:
             if not why:
                 now = self._sent(x)
                 new = UUID.findall(str(now.received, "utf-8", "replace"))
-                # a read that lists records, none of which are from the corpus
+                # ids of which the answer to a repeated read must contain at least one
                 known = {self._new[key] for key in old if key in self._new} if not x.operation.effect else ()
                 if (now.status == 404 != x.status) or (known and known.isdisjoint(new)):
-                    why = "their records no longer exist"
+                    why = "the records no longer exist"
         except WorkbenchError as error:
-            why = f"the client does not send them ({type(error).__name__})"
+            why = f"the client does not send such calls: {type(error).__name__}"
         if now is None or why:
             self.left[why] += 1
             if x.ok and x.operation is not None and x.operation.effect:
@@ -267,17 +270,17 @@ class _Again:
     def _reason(self, x: Exchange) -> str:
         """Return why a call cannot be repeated; empty if it can."""
         if x.name not in OPERATIONS:
-            return "not an operation of the document"
+            return "the interface document has no such operation"
         if x.operation.effect and not self._has_effects:
-            return "they have an effect, and this is not a sandbox environment"
+            return "calls with an effect are repeated only in a sandbox environment"
         if x.sent_headers.get("content-type", "application/json").partition(";")[0] != "application/json":
-            return "they have another content type"
+            return "the content type is not JSON"
         if x.status in (401, 403, 429):
-            return "they were refused because of the key or the rate limit"
+            return "refused because of the key or the rate limit"
         if x.key != self._key:
-            return "they were made with another key"
+            return "made with another API key"
         if resource_of(x) in self._behind - {""}:
-            return "their record was changed by something that cannot be repeated"
+            return "the record was changed in a way that cannot be repeated"
         return ""
 
     def _sent(self, x: Exchange) -> Any:
@@ -289,7 +292,7 @@ class _Again:
         return sent
 
     def _renamed(self, raw: bytes) -> bytes:
-        """Return a text with the ids of the service in place of the corpus's ids."""
+        """Return text with the ids of the service in place of the corpus's ids."""
         return TOKEN.sub(lambda match: self._new.get(match[0], match[0]), str(raw, "utf-8", "replace")).encode()
 
 

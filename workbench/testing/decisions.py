@@ -1,4 +1,4 @@
-"""Decisions of a universe, and the names of the decisions in the universe's story.
+"""Decisions of a universe, the lines of its story, and broken invariants.
 
 Every decision has a name, such as "call simulate_refund 1", and a number. The number 0 means that nothing goes wrong.
 The nonzero decisions suffice to rerun the universe and to make it smaller.
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import attrs
 
 Numbers = Mapping[str, int]
-"""Numbers by name: of decisions, or of what happened."""
+"""Chosen numbers by decision, or counts by what happened."""
 
 
 @attrs.define
@@ -19,8 +19,8 @@ class Decisions:
     """Decisions of a universe by name.
 
     Args:
-        seed: Seed of the random decisions. With None, every decision outside `fixed` is 0.
-        fixed: Numbers of the decisions that are not random, by name.
+        seed: Seed of the random decisions. With None, no decision is random.
+        fixed: Number of each decision by name, if `seed` is None; 0 for any other decision.
     """
 
     seed: str | None = None
@@ -33,7 +33,7 @@ class Decisions:
             self.scale = (0.4, 1.0, 1.0, 2.5)[hashlib.blake2b(self.seed.encode(), digest_size=1).digest()[0] % 4]
 
     def choose(self, name: str, options: int, probability: float) -> int:
-        """Return 0 or, with some probability, another number below `options`."""
+        """Return a decision's number, below `options`. A random number differs from 0 with the scaled probability."""
         number = self.fixed.get(name, 0) % options
         if self.seed is not None:
             drawn = hashlib.blake2b(name.encode(), key=self.seed.encode()[:64], digest_size=8).digest()

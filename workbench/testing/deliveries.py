@@ -22,10 +22,10 @@ from workbench.testing.process import Process
 KEY = "universe-signing-key-1"
 """Signing key of deliveries, known to the application."""
 _NEXT = Key.of("universe-signing-key-2", "keys")
-"""Signing key after the rotation; until it is complete, the secondary header is signed with the first key."""
+"""Signing key after a rotation. The secondary header is then signed with the first key."""
 _FORGER = Key.of("not-the-signing-key", "keys")
 MADE_UP = Seeds(1)
-"""Source of fictitious ids, which belong to names."""
+"""Source of fictitious ids. Equal names give equal ids."""
 _TIMEOUT = 10.0  # maximum seconds until the application answers a delivery
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
 _LATE = ((0.2, ""), (2.5, "2 s late"), (95.0, "95 s late"), (7_200.0, "2 h late"))
@@ -51,7 +51,7 @@ Event = dict[str, Any]
 class Delivery:
     """A delivery, with its attempts and whether the application acknowledged it."""
 
-    name: str  # part of the names of decisions
+    name: str  # name of the event, used in the names of decisions
     text: str
     headers: dict[str, str]
     body: bytes
@@ -183,7 +183,8 @@ class Deliveries(Life):
             and delivery.attempts < 3
             and self._decide(f"acknowledgment of {delivery.name} {delivery.attempts}", 2, 0.06)
         )
-        self.add_line("response", f"{status} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
+        shown = repr(status) if isinstance(status, str) and not status.startswith("500 (") else status
+        self.add_line("response", f"{shown} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
         if lost:
             self.counts["acknowledgments lost"] += 1
         if delivery.kind == "forged":

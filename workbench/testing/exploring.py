@@ -5,32 +5,35 @@ from workbench import testing
 testing.explore(lambda universe: Application(universe.connect_async(), universe.database(), universe.key))
 """
 
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from workbench.base.errors import visible
+from workbench.base.arguments import a_type
+from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.system.progress import Progress, progress_callback
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
-from workbench.service.rendering.text import Cell, Sheet
+from workbench.service.rendering.text import Cell, Sheet, counted
 from workbench.testing.decisions import Breach, Decisions, Moment, Numbers
 from workbench.testing.http_application import HttpApplication, HttpUniverse
 from workbench.testing.machine import MachineClock, machine_clock
 from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
-"""Function of a finished universe that raises AssertionError if the application is wrong."""
-_SHRINK_SECONDS = 60.0  # seconds; with an application behind HTTP, a universe takes long
+"""Function that receives a finished universe and raises AssertionError if the application is wrong."""
+_SHRINK_SECONDS = 60.0  # maximum seconds to make a failing universe smaller; behind HTTP, each run takes long
 _OUTLIVES = "nothing outlives a universe"
-_MAX_EFFECTS = 8  # maximum number of a transaction's effects with which a failure is explained
+_MAX_EFFECTS = 8  # maximum number of a transaction's events to combine: each event doubles the combinations
 
 
 def transactions_agree(universe: Universe) -> None:
@@ -112,7 +115,7 @@ class Failure:
     books: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the story as numbered lines, followed by both books and the decisions that replay the universe."""
+        """Return the story as numbered lines, the books of both sides, and the decisions that replay the universe."""
         story = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
         broken = f"broken: {self.breach.invariant}: {self.breach.found}"
         lines = [*story, *self.books, broken, f"decisions={dict(self.decisions)}"]
@@ -143,7 +146,7 @@ class Exploration(Shown):
         """Return the result as a sheet."""
         failure, status = self.failure, Cell(("tried",))
         code: list[str] = []
-        lines = [f"tried: {self.universes:,} universes, {self.universes / self.seconds:,.0f} a second"]
+        lines = [f"tried: {counted(self.universes, 'universes')}, {self.universes / self.seconds:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
         if failure is not None:
             status = Cell(("✗ wrong",), "status:failed")
@@ -160,7 +163,7 @@ class _Explorer:
     application: Any
     invariants: Sequence[Invariant]
     sandbox: Sandbox
-    options: Mapping[str, Any]  # arguments of the universes
+    options: Mapping[str, Any]  # arguments of `Universe`
     plain_was_right: bool | None = None  # whether the invariants held in the first universe, which has no faults
 
     def run(self, decisions: Decisions) -> Universe:
@@ -175,12 +178,17 @@ class _Explorer:
                     universe.run()
                 for invariant in () if universe.breaches else self.invariants:
                     try:
-                        invariant(universe)
+                        returned = invariant(universe)
                     except AssertionError as error:
                         name = getattr(invariant, "__name__", "invariant").replace("_", " ")
                         breach = getattr(error, "breach", Breach(name, str(error) or "does not hold"))
                         universe.breaches.append(breach)
                         break
+                    if returned is not None:  # the result of a function that is asynchronous or returns False
+                        problem = Problem(
+                            "invariants", "type", f"must raise AssertionError, not return {a_type(returned)}"
+                        )
+                        raise UsageError([problem], of="explore")
             finally:
                 universe.close()
         if is_first and self.plain_was_right is None:
@@ -215,7 +223,7 @@ class _Explorer:
         )
 
     def _shrunk(self, found: Universe) -> Universe:
-        """Return the universe without the decisions that the failure does not need. Search for `_SHRINK_SECONDS`."""
+        """Return the universe without the decisions that the failure does not need. Stop after `_SHRINK_SECONDS`."""
         ends, size = monotonic() + _SHRINK_SECONDS, len(found.decisions.taken)
         while size and monotonic() < ends:
             for fixed in _simpler(found.decisions.taken, size):
@@ -251,7 +259,7 @@ def explore(
     fresh_modules: Sequence[str] = (),
     progress: bool = False,
 ) -> Exploration:
-    """Run an application in many universes until an invariant does not hold, then make that universe smaller.
+    """Run an application in many universes until an invariant breaks, then shrink the failing universe.
 
     The first universe has no faults; the others are random. The universes of an application behind HTTP run in real
     time.
@@ -271,12 +279,23 @@ def explore(
         sandbox: Sandbox whose forks are used; default: a new one.
         fresh_modules: Modules of the application, such as ["shop"], that are reloaded when the application starts and
             after each crash, as in a new process.
-        progress: Whether to show a line with universes per second. An interrupt ends the exploration and returns the
+        progress: Whether to show a line with universes per second. Ctrl-C ends the exploration, which then returns its
             results so far.
 
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
+        UsageError: An argument is not allowed, or the application or an invariant has an unexpected form.
     """
+    problems = []
+    if type(universes) is not int or universes < 1:
+        problems.append(Problem("universes", "minimum", "must be a whole number, at least 1"))
+    if isinstance(fresh_modules, str):
+        problems.append(Problem("fresh_modules", "type", "must be a list of module names, not text"))
+    else:
+        unknown = [name for name in fresh_modules if name not in sys.modules and find_spec(name) is None]
+        problems += [Problem("fresh_modules", "unknown", f"there is no module {name}") for name in unknown]
+    if problems:
+        raise UsageError(problems, of="explore")
     with nullcontext() if isinstance(application, HttpApplication) else machine_clock() as machine:
         sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         options = {"guide": sandbox.guide(), "scenario": scenario, "machine": machine, "fresh_modules": fresh_modules}

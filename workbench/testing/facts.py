@@ -26,7 +26,7 @@ Facts = dict[str, Any]
 ABSENT = "(not there)"
 """Fact of a path that one side does not have."""
 VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
-"""Versions that may be shown."""
+"""Pattern of the versions that facts may contain."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
@@ -100,7 +100,7 @@ class Reader:
         self._at, self._ids, self._unnamed = at, ids, unnamed
 
     def read(self, path: str, value: object) -> Facts:
-        """Return the facts of a JSON value, with the path as prefix of their paths."""
+        """Return the facts of a JSON value. Their paths begin with `path`."""
         if isinstance(value, Mapping):
             facts: Facts = {path: "object"}
             for name, item in value.items():
@@ -126,7 +126,7 @@ class Reader:
         return {"status": status, **self.read("answer" if status < 400 else "error", value)}
 
     def _number(self, path: str, number: Any) -> Any:
-        """Return a declared member's number, else 0. In parameters, a time near the call becomes relative to it."""
+        """Return a declared member's number; 0 for other members. Times in parameters become relative to the call."""
         name = next((part for part in reversed(path.split("/")) if not part.isdecimal()), "")
         if isinstance(number, bool) or number is None:
             return number
@@ -144,7 +144,7 @@ class Reader:
             return text
         if name == "textEvidence":
             return len(text)
-        if name == "merchantCity":  # trailing blanks are significant
+        if name == "merchantCity":  # whether a service pads the city with blanks is a fact
             return len(text) - len(text.rstrip())
         near = name == "expiresAt" or "/parameters/" in path
         seconds = seconds_of(text) if near or not text.isdigit() else None

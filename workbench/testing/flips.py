@@ -46,7 +46,7 @@ def touch(sandbox: Any, flip: Mapping[str, Any]) -> Settings:
 def flipped(name: str, value: object) -> Any:
     """Return an alternative value of a setting, or `...` if the setting has no alternative."""
     if name == "tightened_roles":
-        return ...  # every test that makes the call would fail
+        return ...  # with fewer roles, every test that makes the call would fail
     if name == "unknown_values":
         return () if value else UNKNOWN_VALUES
     if name == "null_values":
@@ -56,7 +56,7 @@ def flipped(name: str, value: object) -> Any:
 
 @attrs.frozen(kw_only=True)
 class Flip:
-    """An assumption that was changed for a test, and the failure of the test; empty if the test passed."""
+    """An assumption that was changed for a test. `failure` is empty if the test passed."""
 
     assumption: str
     value: Any
@@ -72,9 +72,9 @@ class Flips(Shown):
 
     @property
     def rests_on(self) -> dict[str, Flip]:
-        """Return the assumptions that the suite relies on, with the first test that shows each.
+        """Return the assumptions that the suite relies on, each with the first test that shows it.
 
-        These are questions for the provider.
+        Ask the provider about these assumptions.
         """
         return {row.assumption: row for row in reversed(self.rows) if row.failure}
 
@@ -87,15 +87,15 @@ class Flips(Shown):
         """Return a sheet of the assumptions that the suite relies on."""
         flips = sorted(self.rests_on.items())
         rows = [(name, BEHAVIORS[name].says, row.test, row.failure) for name, row in flips]
-        notes = [f"{len(self.rows)} flips tried"]
+        notes = [f"{len(self.rows)} changes tried"]
         if self.unnoticed:
-            notes.append(f"no test would notice if these were different: {', '.join(self.unnoticed)}")
+            notes.append(f"assumptions whose change no test noticed: {', '.join(self.unnoticed)}")
         title = (
             "The tests rely on these assumptions; ask the provider"
             if flips
             else "No test relies on an assumption that was changed"
         )
-        columns = ("assumption", "assumption", "test", "failure if it is different")
+        columns = ("assumption", "assumption", "test", "failure after the change")
         return Grid.of_texts(title, columns, rows, notes)
 
 

@@ -26,7 +26,7 @@ from workbench.testing.recorded import MALFORMED, Delivery, Exchange, Item, Memb
 from workbench.testing.twin import Change, Run, Step, Twin, outside
 
 MAX_KEPT = 20_000  # maximum number of calls and events to replay
-_MAX_ALIKE = 50  # maximum number of calls of one kind
+_MAX_ALIKE = 50  # maximum number of calls of one kind to replay
 _NEW = {
     "simulate_authorization": "transaction",
     "create_user_application": "user",
@@ -45,7 +45,7 @@ QUERY_NAMES = assumed_names(ListRewardsActivity)
 """Names in the query for a page of rewards, with their assumptions. A service ignores names that it does not know."""
 Steps = Iterator[tuple[Step, list[Change]]]
 """Steps, each with other states in which the service may have been."""
-_TICK = 0.5  # maximum difference between the clocks, in seconds
+_TICK = 0.5  # maximum difference between the recorder's and the service's clock, in seconds
 
 
 def resource_of(x: Exchange) -> str:
@@ -57,11 +57,11 @@ def resource_of(x: Exchange) -> str:
 
 @attrs.define
 class Sample:
-    """Traffic to replay, in bounded memory. It has some calls of each kind, and all later calls for their records."""
+    """Traffic to replay, in bounded memory: some calls of each kind, and all later calls for the same records."""
 
     calls: list[Exchange] = attrs.field(factory=list)
     events: list[Delivery] = attrs.field(factory=list)  # each event once, even if it was delivered repeatedly
-    left: int = 0  # calls that the replay leaves out
+    left: int = 0  # number of calls that the replay leaves out
     _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
     _kept: set[str] = attrs.field(factory=set)
     _delivered: set[int] = attrs.field(factory=set)
@@ -94,13 +94,14 @@ class Following:
     def __init__(self, sample: Sample, settings: dict[str, Any]) -> None:
         self.twin = Twin(settings)
         self.adoption = Adoption(self.twin)
-        self.left: Counter[str] = Counter()  # by reason, the number of calls that cannot be replayed
+        self.left: Counter[str] = Counter()  # number of calls that cannot be replayed, by reason
         self._sample = sample
-        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # by record, the number of calls that remain
+        # number of successful calls left to replay, by record
+        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)
         self._queues: dict[str, list[Delivery]] = {}
         self._now = 0.0
         self._emitted = 0
-        self._refunded: dict[str, str] = {}  # by refund with a separate id, its transaction
+        self._refunded: dict[str, str] = {}  # refunded transaction, by refund with a separate id
         self.adoption.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
         resources = {resource_of(x) for x in sample.calls}
         accepted = [x for x in sample.calls if x.name == "simulate_refund" and x.ok]
@@ -129,7 +130,7 @@ class Following:
         self._queues.setdefault(self._refunded.get(key, key), []).append(event)
 
     def steps(self) -> Steps:
-        """Yield each step, with other states in which the service may have been. Replay each before the next."""
+        """Yield each step, with other states in which the service may have been. Replay a step before the next one."""
         for x in self._sample.calls:
             resource = resource_of(x)
             self._move(x.at)
@@ -147,10 +148,10 @@ class Following:
         """Yield a call as a step, with other states of the service, if the call can be replayed."""
         headers, key = dict(x.sent_headers), x.key
         if not key and x.status != 401:
-            key = headers["api-key"] = "recorded"  # recorders leave API keys out
+            key = headers["api-key"] = "recorded"  # recorders leave API keys out; any key will do
         tenant = self.twin.learn_key(key) if key else ""
         if x.sent and not headers.keys() - {"api-key"}:
-            headers["content-type"] = "application/json"  # this recorder left all headers out
+            headers["content-type"] = "application/json"  # no headers were recorded; bodies are JSON
         request = Request(x.method, PREFIX + x.path, "", headers, x.sent)
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         missing = self._missing(x, tenant)
@@ -180,13 +181,13 @@ class Following:
     def _missing(self, x: Exchange, tenant: str) -> str:
         """Return which earlier records the replay of a call lacks, as text; empty if it lacks none."""
         if x.name == "sign_withdrawal" and not self.twin.store.get("contracts_of", tenant):
-            return "signatures are of contracts that were never listed"
+            return "signatures for contracts that were never listed"
         asked = x.members
         rows = self.twin.store.all(rewards.kept_in(str(asked.get("userId")).lower()))
         earlier = sum(asked.get("type") in (None, row.get("type")) for row in rows)
         offset = str(asked.get("offset", 0))
         if x.answered.get("items") and not (offset.isdecimal() and int(offset[:9]) <= earlier):
-            return "pages of rewards begin after items that no page showed"
+            return "pages of rewards that begin after items that no page showed"
         return ""
 
     def _called(self, x: Exchange, request: Request) -> Run:
@@ -213,14 +214,12 @@ class Following:
         return [event.event for event in queue if settles or not event.is_settlement]
 
     def done(self, step: Step, emitted: int) -> None:
-        """Remove the events that a step explained from their queue."""
+        """After a step, remove the events that the step explained from the record's queue."""
         self._emitted = emitted
         if step.exchange is not None and (queue := self._queues.get(resource_of(step.exchange))):
             del queue[:emitted]
             while queue and step.is_last and not queue[0].is_settlement:
                 del queue[0]
-
-    # changes from outside
 
     def _outside(self, resource: str, before: float) -> Steps:
         """Yield the changes of a record that events show but no call made, up to a time."""
@@ -237,7 +236,7 @@ class Following:
                 if step := self._from_event(event, queue, resource):
                     yield step, []
                 else:
-                    self.left["events show no change that a sandbox makes"] += 1
+                    self.left["events that show a change that no sandbox makes"] += 1
             del queue[: max(self._emitted, 1)]
 
     def _from_event(self, event: Delivery, queue: list[Delivery], resource: str) -> Step | None:
@@ -306,7 +305,7 @@ def _changed(event: Delivery, key: str, adoption: Adoption) -> Run | None:
 
 
 _FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated", 0): "completed"}
-"""Actions of events that one change causes, by the action before them and the sign of the amount."""
+"""The action of the next event that the same change causes, by the event's action and the sign of its amount."""
 
 
 def _group(queue: list[Delivery]) -> list[Delivery]:

@@ -40,7 +40,7 @@ _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.01
 _GONE_SECONDS = 5.0
 _READ_SECONDS = 10.0
-MAX_BOOKS = 50_000_000  # maximum bytes of the books
+MAX_BOOKS = 50_000_000  # maximum bytes of the response with the books
 Command = str | Sequence[str] | Callable[[], object]
 _TOGETHER = 0.5  # in simulated seconds; deliveries due within this time are sent in parallel
 # seconds from the first delivery to the kill; the first entry stands for no kill
@@ -62,7 +62,7 @@ class HttpApplication:
 
     Args:
         url: URL that receives deliveries.
-        books: URL that returns a JSON object of cents by transaction id.
+        books: URL that returns a JSON object that maps transaction ids to cents.
         reset: URL that empties the books (POST). Without `reset`, the books accumulate over universes, and a failing
             universe is not made smaller.
         kill: Command or function that kills the process, such as "docker kill shop". Without `kill` there are no
@@ -111,7 +111,7 @@ class HttpApplication:
         """
         books = self._read("books", self.books)
         if not isinstance(books, dict) or not all(type(cents) is int for cents in books.values()):
-            raise InvalidRequest("books: must be a JSON object of whole cents by transaction", of="explore")
+            raise InvalidRequest("books: must be a JSON object that maps transaction ids to whole cents", of="explore")
         return books
 
     def read_unknown(self) -> list[object]:
@@ -140,7 +140,7 @@ class HttpApplication:
                 for chunk in answer.iter_bytes():
                     data += chunk
                     if len(data) > MAX_BOOKS or monotonic() > deadline:
-                        raise InvalidRequest(f"{name}: more than {MAX_BOOKS:,} bytes, or too slow", of="explore")
+                        raise InvalidRequest(f"{name}: over {MAX_BOOKS:,} bytes, or too slow to read", of="explore")
         except httpx.HTTPError as error:
             message = f"{name}: {visible(url, 200)} does not answer: {type(error).__name__}"
             raise InvalidRequest(message, of="explore") from None
@@ -170,7 +170,7 @@ class HttpApplication:
         deadline = monotonic() + _GONE_SECONDS
         while self._answers():
             if monotonic() > deadline:
-                raise InvalidRequest(f"kill: {visible(self.url, 200)} still answers after it", of="explore")
+                raise InvalidRequest(f"kill: {visible(self.url, 200)} still answers after the command", of="explore")
             time.sleep(_POLL_INTERVAL)
 
     def _answers(self) -> bool:
@@ -267,7 +267,7 @@ class HttpUniverse(Universe):
         self._batch.append(delivery)
 
     def _send(self) -> None:
-        """Send a batch of deliveries in parallel. If a crash is drawn for the batch, kill the process meanwhile."""
+        """Send a batch of deliveries in parallel. If a decision says so, kill the process meanwhile."""
         batch, self._batch = self._batch, []
         self._http.tell_time(self.wall)
         if self._http.clock is None:
@@ -289,7 +289,7 @@ class HttpUniverse(Universe):
             if delivery.kind != "forged":
                 self.after(0, lambda delivery=delivery: self._check(delivery))  # type: ignore[misc]
         if killed:
-            self._restart("inside a delivery", f"{_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
+            self._restart("inside a delivery", f"{_KILLED_AFTER[killed] * 1000:g} ms after these deliveries were sent")
 
     def unknown_outcomes(self) -> list[str]:
         """Return the calls that the application reported as having an unknown outcome."""
@@ -311,7 +311,7 @@ class HttpUniverse(Universe):
         return self._http.read_books() if self._http.reset is not None else {}
 
     def _finish(self) -> None:
-        """Read the books of this universe once they agree with the service, or once the patience is exhausted."""
+        """Read the books of this universe once they agree with the service, or after `patience` seconds."""
         deadline = monotonic() + self._http.patience
         while True:
             books, self._unknown = self._http.read_books(), self._http.read_unknown()

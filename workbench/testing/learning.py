@@ -70,7 +70,7 @@ class Learned(Shown):
     @property
     def behavior(self) -> dict[str, Any]:
         """Settings in which the service differs from the assumed behavior, for `connect(behavior=…)`."""
-        # if a name is refuted, the profile sets it, so it has no value here
+        # a refuted member name has no value here, because profiles set names
         return {row.id: row.value for row in self.findings if row.status == "refuted" and row.value is not None}
 
     def rows(self) -> list[Finding]:
@@ -134,7 +134,7 @@ class Replay:
     search: bool = True
     learned: dict[str, Any] = attrs.field(factory=dict)
     tallies: dict[str, Tally] = attrs.field(factory=dict)
-    undecided: dict[str, str] = attrs.field(factory=dict)  # by setting, the first step that it may explain
+    undecided: dict[str, str] = attrs.field(factory=dict)  # first step that a setting may explain, by setting
     differences: list[tuple[Step, Attempt]] = attrs.field(factory=list)
     learned_from: dict[str, Tally] = attrs.field(factory=dict)  # evidence for settings that an earlier pass learned
     _following: Any = None
@@ -152,17 +152,17 @@ class Replay:
                 following.done(step, self._step(following.twin, step, states))
             for name, tally in self.tallies.items():
                 if len(tally) > 1 and name not in PARTS:
-                    self.learned.pop(name, None)  # steps contradict each other
+                    self.learned.pop(name, None)  # contradicting steps decide nothing
             if _plain(self.learned) == before:
                 return
 
     def notes(self) -> list[str]:
         """Return the reasons why calls and events were not replayed."""
-        left = {"calls are like replayed calls of their kind": self.sample.left, **self._following.left}
+        left = {"calls like the replayed calls of the same kind": self.sample.left, **self._following.left}
         twin = self._following.twin
-        left["members are not named in the interface document"] = len(twin.unnamed)
+        left["members that the interface document does not name"] = len(twin.unnamed)
         for place, error in islice(twin.failed.items(), 1):
-            left[f"calls and events raise errors in the sandbox (the first is {error} for {place})"] = len(twin.failed)
+            left[f"calls and events that fail in the sandbox (the first with {error} for {place})"] = len(twin.failed)
         return [f"not compared: {count:,} {why}" for why, count in left.items() if count]
 
     def _step(self, twin: Twin, step: Step, states: list[Change]) -> int:
@@ -195,7 +195,7 @@ class Replay:
                     self._note(name, True, step)
 
     def _confirm(self, twin: Twin, step: Step, agreeing: list[Attempt]) -> None:
-        """Count each setting that has another value with which the step would differ in every agreeing state."""
+        """Count each setting of which another value would make the step differ in every agreeing state."""
         for name in sorted(set.intersection(*(set(attempt.touched) for attempt in agreeing))):
             kind, current = (name, step.name, step.status), twin.settings[name]
             self._tried[kind] += 1
@@ -204,7 +204,7 @@ class Replay:
                 self._note(name, current, step)
 
     def _explain(self, twin: Twin, step: Step, attempts: list[Attempt]) -> Attempt:
-        """Return the attempt whose state and settings explain a step best. Learn its settings if it is the only one."""
+        """Return the attempt that explains a step best. Learn the settings of this attempt if no other is as good."""
         kind = ("unexplained", step.name, step.status, *sorted(attempts[0].differences)[:40])
         self._tried[kind] += 1
         if self._tried[kind] > _ALIKE:
@@ -260,7 +260,7 @@ class Replay:
 
     def _finding(self, key: str) -> Finding:
         expected = self.base.get(key)
-        # a setting that is applied no longer leads to a difference
+        # a learned setting causes no more differences, so its evidence is from the pass that learned it
         tally = self.tallies.get(key, self.learned_from[key] if key in self.learned else None)
         if tally is None:
             place = self.undecided.get(key, "")
@@ -289,9 +289,9 @@ class Replay:
 
 
 _OF_KEYS = frozenset({401, 403})
-"""Refusals that the key alone may explain: its roles are not in the traffic."""
+"""Refusals that the key may explain, because traffic does not show the key's roles."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
-"""Operations that an unrecorded settlement may affect, which is as likely as another setting."""
+"""Operations in which an unrecorded settlement can cause the same difference as a setting."""
 
 
 def _is_better(tried: Attempt, current: Attempt) -> bool:
@@ -314,7 +314,7 @@ def learn(
     Args:
         paths: HAR files, logs of JSON lines (exchanges, events, or deliveries with their headers) or access logs, the
             output of `curl -v`, CSV files, inboxes and journals, all of these also compressed with gzip, and folders
-            with such files. Or a session or client, whose service is asked.
+            with such files. Or a session or client to send reads.
         names: Member names of a log, such as {"status": "http.response.status_code"}, for `method`, `url`, `request`
             (as "GET /v1/x"), `status`, `time`, `request_headers`, `request_body`, `response_headers`, `response_body`,
             and for deliveries `headers`, `body`, `time`.
@@ -337,7 +337,7 @@ def learn(
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
-    """Return the sample of traffic to replay. Unexpected items are noted."""
+    """Return the sample of traffic to replay. `reading` counts the items with an unexpected structure."""
     sample = Sample()
     for item in items:
         reading.read(item.place, sample.add, item)

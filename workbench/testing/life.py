@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from workbench.base.errors import Problem, UsageError
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.calls.pace import Clock
@@ -113,7 +114,7 @@ class Life:
         self.story: list[Moment] = []
         self.counts: Counter[str] = Counter()
         self.breaches: list[Breach] = []
-        self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application has made
+        self.refunds: Counter[tuple[str, str]] = Counter()  # number of the application's refunds, by path and body
         self.calm = False  # whether no more faults occur
         self._factory = application
         self._agenda: list[tuple[float, int, Action]] = []
@@ -122,8 +123,6 @@ class Life:
         self._faults: Counter[str] = Counter()
         self._ticks = self._moved = 0
         self._process = Process(dead=True)
-
-    # interface for the application
 
     @cached_property
     def journal(self) -> Journal:
@@ -148,8 +147,6 @@ class Life:
             sqlite3.Connection.execute(database, f"PRAGMA {setting}")
         process.databases.append(database)
         return database
-
-    # what happens
 
     @property
     def trace(self) -> str:
@@ -274,6 +271,10 @@ class Life:
 
         def start() -> None:
             process.application = self._loaded()(self)
+            lacking = [name for name in ("receive", "books") if not hasattr(process.application, name)]
+            if lacking:
+                problems = [Problem(f"application.{name}", "required", "is missing") for name in lacking]
+                raise UsageError(problems, of="explore")
             main = getattr(process.application, "main", None)
             if inspect.iscoroutinefunction(main):
                 loop.start(main(), "main")
@@ -327,6 +328,7 @@ class Life:
         except Exception as error:
             if isinstance(error, NotSimulated) or label in ("start", "books", "holds"):
                 raise
+            self.counts[f"failures of {label} ({type(error).__name__})"] += 1
             self.add_line("error", f"{label} failed: {type(error).__name__}: {error}")
             return None
         finally:
@@ -355,6 +357,7 @@ class Life:
     def _failed_task(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if error is not None and not isinstance(error, ProcessKilled):
+            self.counts[f"failures of a task ({type(error).__name__})"] += 1
             self.add_line("error", f"a task failed: {type(error).__name__}: {error}")
 
     def _before(self) -> None:

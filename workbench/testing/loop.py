@@ -15,7 +15,8 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.system.private import set_running_loop
 
 LABEL: ContextVar[str] = ContextVar("label", default="")
-"""Current topic of the application's task, such as "delivery 3"; tasks that it starts inherit it."""
+"""Topic of the application's current task, such as "delivery 3". Tasks inherit the topic of the task that starts them.
+"""
 
 
 class NotSimulated(WorkbenchError):
@@ -48,10 +49,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers: list[asyncio.TimerHandle] = []
         self.refusal: NotSimulated | None = None
 
-    # interface for the owner of the loop
-
     def next_time(self) -> float | None:
-        """Return the time of the next callback: now, the time of the next timer, or None."""
+        """Return the time of the next callback: now, or the time of the next timer; None if nothing is scheduled."""
         while self._timers and self._timers[0].cancelled():
             heapq.heappop(self._timers)
         if self._callbacks:
@@ -66,7 +65,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self._callbacks:
             return False
         number = self._choose(len(self._callbacks)) if len(self._callbacks) > 1 else 0
-        self._current = self._callbacks.pop(number)  # kept, so that a killed task is closed in `dispose`
+        self._current = self._callbacks.pop(number)  # the reference keeps a killed task for `dispose`
         self.run(self._current._run)
         return True
 
@@ -95,16 +94,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def dispose(self) -> None:
-        """Drop all pending work. The `finally` blocks of the application's coroutines must have no effect by then."""
+        """Drop all pending work. Closing a coroutine runs its `finally` blocks, which must have no effect by then."""
         self.set_exception_handler(lambda *_: None)
-        self._running = False  # a process may end within its own callback
+        self._running = False  # reset here, because a process may end within one of its callbacks
         for task in asyncio.all_tasks(self):
             if (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # errors of a dead process are ignored
                     coroutine.close()
         self.close()
-
-    # methods that asyncio calls
 
     def time(self) -> float:
         return self._now()

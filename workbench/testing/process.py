@@ -53,7 +53,7 @@ class Database(sqlite3.Connection):
     at_commit: Callable[[Action], None]
 
     def __del__(self) -> None:
-        with suppress(sqlite3.Error):  # a killed application leaves connections open
+        with suppress(sqlite3.Error):  # close what a killed application left open
             self.close()
 
     def cursor(self, *_: object) -> Any:
@@ -111,7 +111,7 @@ class Process:
         """Drop pending work, roll back open transactions and close the databases."""
         self.loop.dispose()
         for database in self.databases:
-            with suppress(sqlite3.ProgrammingError):  # the application has closed the database
+            with suppress(sqlite3.ProgrammingError):  # the application may have closed the database
                 sqlite3.Connection.rollback(database)
             database.close()
         self.databases.clear()

@@ -21,7 +21,7 @@ PARTS = frozenset(
         "success_codes",
     }
 )  # fmt: skip
-"""Settings that are collections; each step shows a part of them."""
+"""Settings that are collections. Each step shows only some items."""
 _NOT_LEARNED = frozenset({"extra_members", "status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
 """Settings about members that are not compared, and settings that rehearse a change with invented words."""
 
@@ -40,7 +40,7 @@ def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[A
 def alternatives(name: str, current: object, status: str = "422") -> list[Any]:
     """Return other values of a setting. A step that shows the setting must differ under these values."""
     if name not in BEHAVIORS:
-        return [not current]  # whether a service reads a name in a query
+        return [not current]  # true or false: whether the service reads a name in a query
     row = BEHAVIORS[name]
     values = [status if value == STATUS else value for value in (row.documented, row.observed, *row.others)]
     return _different([value for value in values if value != ANY], current)

@@ -25,7 +25,7 @@ def send_reads(api: Client, user_id: str | None) -> None:
     Raises:
         WorkbenchError: The service cannot be reached, refuses the key, or does not implement this API.
     """
-    with suppress(BadRequest):  # an error response is a response, too
+    with suppress(BadRequest):  # an error response also shows the service's behavior
         api.list_contracts()
     queries: list[dict[str, Any]] = [{"user_id": NOBODY, "limit": 1}]
     if user_id is not None:

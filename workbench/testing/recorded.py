@@ -54,8 +54,8 @@ NAMES = (
     "method", "url", "request", "status", "time", "request_headers", "request_body", "response_headers",
     "response_body", "headers", "body",
 )  # fmt: skip
-"""Members of a line by their meaning; `names` maps the members of other logs. `request` is nginx's "GET /v1/x
-HTTP/1.1".
+"""Meanings of a line's members, which are also their default names. The argument `names` maps meanings to other names.
+`request` is nginx's "GET /v1/x HTTP/1.1".
 """
 HINT = "name the members of a log, such as --name status=http.status_code"
 _DECODER = json.JSONDecoder()
@@ -86,7 +86,7 @@ class Reading:
         self.skipped.setdefault(reason, [0, place])[0] += 1
 
     def read(self, place: str, function: Callable[..., Any], *arguments: object) -> Any:
-        """Return the result of a function. If a value has an unexpected structure, the item is skipped."""
+        """Return the result of a function. If a value has an unexpected structure, skip the item and return None."""
         try:
             return function(*arguments)
         except MALFORMED as error:
@@ -149,7 +149,7 @@ class Exchange:
 
 @attrs.define
 class Delivery:
-    """One webhook delivery. Its body and spend are empty if the event has none."""
+    """One webhook delivery. `body` and `spend` are empty if the event has none."""
 
     place: str
     headers: Texts
@@ -209,7 +209,7 @@ def given_files(paths: Paths, names: Texts, of: str) -> list[Path]:
     """Return one path or several paths as a list.
 
     Raises:
-        UsageError: No path is given, or a name is mapped from an unknown meaning.
+        UsageError: No path is given, or `names` has an unknown meaning.
     """
     message = f"is not one of {', '.join(NAMES)}"
     problems = [Problem(visible(f"names.{name}", 60), "unknown", message) for name in names if name not in NAMES]
@@ -281,13 +281,10 @@ def _member(raw: Members, path: str, default: object) -> Any:
     return raw[path] if path in raw else get_path(raw, path) if "." in path else default
 
 
-# HAR
-
-
 def _har_entries(file: BinaryIO, name: str, reading: Reading) -> Values:
     """Yield the entries of a HAR file, parsed one by one, until an entry is truncated or not JSON."""
     decode, data, start = codecs.getincrementaldecoder("utf-8-sig")("replace").decode, "", None
-    while start is None:  # reads the head of the HAR log, which may list many pages
+    while start is None:  # skip the head of the log, which may list many pages
         more = decode(file.read(CHUNK))
         data += more
         start = _ENTRIES.search(data)
@@ -322,7 +319,7 @@ def _har_members(entry: Json, place: str, reading: Reading) -> Members:
     content = response.get("content") or {}
     text = content.get("text") or ""
     if not text and (content.get("size") or 0) > 0 and content.get("size") != -1:
-        reading.skip("the body of an answer was not kept (the exchange is read without it)", place)
+        reading.skip("the recorder left out the body of an answer (read without the body)", place)
     return {
         "method": request["method"],
         "url": request["url"],
@@ -335,11 +332,8 @@ def _har_members(entry: Json, place: str, reading: Reading) -> Members:
     }
 
 
-# exchanges
-
-
 def item_of(members: Members, place: str, reading: Reading) -> Item | None:
-    """Return members with the meanings in `NAMES` as an exchange or event. Skip anything else, and return None."""
+    """Return an exchange or event from members named as in `NAMES`. Skip anything else, and return None."""
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
     event = members.get("body")
@@ -411,9 +405,6 @@ def _operation(method: str, path: str) -> tuple[Json, Texts]:
     return None, {}
 
 
-# logs
-
-
 def _lines(file: BinaryIO, name: str, reading: Reading) -> Values:
     """Yield the values of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
     for number, line in enumerate(iter(lambda: file.readline(MAX_ENTRY + 1), b""), 1):
@@ -454,7 +445,7 @@ def _curl(file: BinaryIO, name: str, reading: Reading) -> Values:
             {key.lower(): text for side, key, text in _CURL_HEADER.findall(part) if side == of} for of in "><"
         )
         if method != "GET":
-            reading.skip("curl does not show the body of a request (read without it)", place)
+            reading.skip("curl does not show the body of a request (read without the body)", place)
         yield (
             place,
             {
@@ -468,9 +459,6 @@ def _curl(file: BinaryIO, name: str, reading: Reading) -> Values:
                 ),
             },
         )
-
-
-# files of the workbench
 
 
 def _database(path: Path, name: str) -> Values:

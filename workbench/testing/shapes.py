@@ -1,4 +1,4 @@
-"""Replace each value in recorded traffic by a value of the same shape. Equal values are replaced by equal values.
+"""Replace private values in recorded traffic by values of the same shape. Equal values get equal replacements.
 
 Documented words, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses,
 account numbers, keys and unknown members are replaced by letters and digits that are derived from a secret key.
@@ -40,13 +40,13 @@ _OPEN_HEADER = re.compile(
     r"(application/json|text/plain|text/html)(; ?charset=(utf|UTF)-8)?|"
     r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [0-9:]{8} GMT|\d{1,7}|true|false"
 )
-"""Values of the retained headers."""
+"""Pattern of header values that stay."""
 _SECRET_HEADERS = frozenset({"api-key", "authorization", "idempotency-key", "signature", "secondary-signature"})
 _KNOWN = frozenset(
     {"bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for", "get", "post", "patch", "put", "delete"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_REMEMBERED = 50_000  # maximum number of tokens to remember
+_REMEMBERED = 50_000  # maximum number of replaced tokens to remember
 _MAX_IDS = 200_000  # maximum number of ids that are kept so that reads can be repeated
 
 

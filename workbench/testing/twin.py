@@ -42,7 +42,7 @@ class _Seeds(Seeds):
 
 
 class Settings(dict[str, Any]):
-    """Settings that record which of them are read."""
+    """Settings that record the names of the settings that are read."""
 
     def __init__(self, values: Members) -> None:
         super().__init__(values)
@@ -78,13 +78,13 @@ class Step:
 class Attempt:
     """The twin's answer to a step, and its differences from the recorded answer."""
 
-    state: Change | None  # another state in which the step found the twin
-    changes: Members  # changed settings
-    touched: Collection[str]  # settings that were read
+    state: Change | None  # other state in which the step was tried; None for the twin's own state
+    changes: Members  # settings that were changed for the attempt
+    touched: Collection[str]  # names of the settings that were read
     shown: Facts
     recorded: Facts
     differences: Collection[str]
-    emitted: int = 0  # number of events
+    emitted: int = 0  # number of events that the twin emitted
 
 
 class _Undone(Exception):
@@ -108,7 +108,7 @@ class Twin:
         self.store, self.environment = store, self.engine.environment
         self.environment.seeds = self.seeds = _Seeds(1)
         self.ids: set[str] = set()
-        self.failed: dict[str, str] = {}  # by place of the step, the Python error of its replay
+        self.failed: dict[str, str] = {}  # Python error that the replay of a step raised, by place of the step
         self.unnamed: set[str] = set()  # paths of recorded members that the interface document does not name
 
     def move(self, at: float) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from workbench.base.errors import ApiError
+from workbench.base.arguments import a_type
+from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.schema.rules import FULL
 from workbench.sandbox.cards import authorize, refund, reverse
 from workbench.sandbox.draws import Lists, Options, draw, read_lists
@@ -29,7 +30,7 @@ _PAUSES = (30.0, 1.0, 3_600.0, 30_000.0)
 _MONTH = 16.3 * 86_400.0  # seconds from the start time of the sandbox to the last hours of the month
 _EXPIRY = 2 * 86_400.0  # seconds until a hold expires
 _LIKELY = {"amount": 0.9, "fate": 0.45, "merchant": 0.25}
-"""Probability of an unusual choice in a purchase, by name. Other choices have one option."""
+"""Probability of an unusual choice in a purchase, by name; 0 for any other choice."""
 _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124", "134", "234", "1234")
 """Subsets of four purchases, smallest first, so that shrinking can keep any of them."""
 
@@ -39,7 +40,7 @@ Books = Mapping[str, Any]
 
 
 class Universe(Deliveries):
-    """One run of an application. The application gets its sessions, database and clock from the universe.
+    """One simulated run of an application. The application gets its sessions, database and clock from the universe.
 
     Args:
         given: Application, sandbox, decisions and folder, in the order of `Life`.
@@ -58,13 +59,13 @@ class Universe(Deliveries):
     ) -> None:
         super().__init__(*given, **options)
         self.books: Books = {}
-        self.holds: Books | None = None  # held cents, if the application defines `holds()`
+        self.holds: Books | None = None  # held cents by transaction; None if the application has no `holds()`
         self._scenario = scenario or _purchases
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
         self.guide = guide
-        self.latest: dict[str, Event] = {}  # last event, by transaction
+        self.latest: dict[str, Event] = {}  # latest event, by transaction
         self.captures: dict[str, int] = {}  # cents of the first of two captures, by transaction
 
     def after(self, seconds: float, action: Action) -> None:
@@ -101,7 +102,7 @@ class Universe(Deliveries):
         self.after(at, _Purchase(self, name).authorize)
 
     def happen(self, event: Event) -> None:
-        """Emit an event, as two captures if these are planned."""
+        """Emit an event, or in its place two captures if the purchase is captured twice."""
         key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
         if event["resource"] == "transaction":
             self.latest[key] = event
@@ -155,7 +156,7 @@ class Universe(Deliveries):
             self.move(due)
 
     def _books_at_start(self, process: Process) -> Books:
-        """Return the books before the universe's first event, unless reading the books is asynchronous."""
+        """Return the books before the universe's first event; empty if the application reads them asynchronously."""
         if inspect.iscoroutinefunction(process.application.books):
             return {}
         return self._read_books(process, "books")
@@ -176,7 +177,11 @@ class Universe(Deliveries):
                 if not process.loop.step():
                     self.move(process.loop.next_time() or self.now)
             books = task.result()
-        return {str(name): cents for name, cents in dict(books).items() if cents != 0}
+        try:
+            return {str(key): cents for key, cents in dict(books).items() if cents != 0}
+        except (TypeError, ValueError):
+            problem = Problem(f"application.{name}", "type", f"must return a mapping, not {a_type(books)}")
+        raise UsageError([problem], of="explore")
 
     def _finish(self) -> None:
         process = self._alive()
@@ -184,7 +189,7 @@ class Universe(Deliveries):
         if hasattr(process.application, "holds"):
             self.holds = self._read_books(process, "holds")
         for database in process.databases:
-            with suppress(sqlite3.ProgrammingError):  # the application has closed the database
+            with suppress(sqlite3.ProgrammingError):  # the application may have closed the database
                 sqlite3.Connection.execute(database, "PRAGMA query_only=ON")
         if threading.active_count() > self._threads_before:
             raise NotSimulated(
@@ -212,7 +217,7 @@ def unequal(ours: Books, service: Books) -> Iterator[tuple[str, Any, int]]:
 
 
 _PARTS = {"reversed": (1,), "expired": (1,), "cleared with 0": (1,), "reduced": (2,), "reduced twice": (4, 2)}
-"""Parts of the hold that a reversal releases, by fate: all of it, a half or a quarter."""
+"""Divisors of the hold for its reversals, by fate: 1 releases all of the hold, 2 a half, 4 a quarter."""
 
 
 @lru_cache(maxsize=1)
@@ -238,7 +243,7 @@ class _Purchase:
         return option
 
     def between(self, what: str, knots: Sequence[float]) -> float:
-        """Choose one of the values by a decision."""
+        """Choose one of the values `knots` by a decision."""
         value: float = self.choose(what, knots, _LIKELY.get(what, 0.0))
         return value
 
@@ -251,7 +256,7 @@ class _Purchase:
         self.universe.add_line("traffic", f"{text} of purchase {self.name}")
 
     def emit(self, why: str, action: str, **spend: Any) -> None:
-        """Emit an event like the purchase's last one, with other members, as a service does without a call."""
+        """Emit the purchase's latest event again, with other members, as a service may do without a call."""
         self.universe.happen(_changed(self.universe.latest[self.key], why, action, **spend))
 
     def authorize(self) -> None:

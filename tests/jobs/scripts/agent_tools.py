@@ -1,4 +1,4 @@
-"""Tools of an agent: describe, call, control.
+"""Let an agent describe, call and control with tools.
 
 Needs: agents.
 """

@@ -1,4 +1,4 @@
-"""Annotations and enums that a program imports.
+"""Import classes and enums for annotations.
 
 Needs: base.
 """

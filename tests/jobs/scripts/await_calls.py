@@ -1,4 +1,4 @@
-"""Await calls; gather some, cancel one.
+"""Await calls, gather several, and cancel one.
 
 Needs: base.
 """

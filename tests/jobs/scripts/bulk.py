@@ -1,4 +1,4 @@
-"""One request for each row, at most once.
+"""Send one request for each row.
 
 Needs: tables.
 """

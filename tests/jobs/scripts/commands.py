@@ -1,4 +1,4 @@
-"""Commands: first page, help, a call, exit codes, completion, a closed pipe.
+"""Use commands: the first page, help, a call, exit codes, completion, a closed pipe.
 
 Needs: base.
 """

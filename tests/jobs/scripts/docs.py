@@ -1,4 +1,4 @@
-"""The rules of an operation at the prompt and in Python.
+"""Read the rules of an operation at the prompt and in Python.
 
 Needs: base.
 """

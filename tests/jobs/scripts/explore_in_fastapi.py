@@ -1,4 +1,4 @@
-"""Universes for an application in FastAPI: one that books an event twice is found, with its story.
+"""Explore a FastAPI application: the bug of booking an event twice is found and explained.
 
 Needs: test + fastapi.
 """

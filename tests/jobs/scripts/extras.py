@@ -1,4 +1,4 @@
-"""What is not installed says how to install it.
+"""Read how to install a missing extra.
 
 Needs: base.
 """

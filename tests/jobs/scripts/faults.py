@@ -1,4 +1,4 @@
-"""A lost answer: the outcome is unknown, then resolved.
+"""Lose an answer, and resolve the unknown outcome.
 
 Needs: base.
 """

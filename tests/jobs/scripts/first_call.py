@@ -1,4 +1,4 @@
-"""First call.
+"""Make a first call.
 
 Needs: base.
 """

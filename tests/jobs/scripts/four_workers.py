@@ -1,4 +1,4 @@
-"""Four processes on one journal and one sandbox.
+"""Use one journal and one sandbox in four processes.
 
 Needs: server.
 """

@@ -1,4 +1,4 @@
-"""Production: simulations do not exist, writes are armed.
+"""Use production, where a write requires arming.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""One key for a call, however often it is sent.
+"""Send a call several times with one idempotency key.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""kill -9 in the middle: no call is lost from the journal.
+"""Kill a program with `kill -9` during a call: the journal has every call.
 
 Needs: server.
 """

@@ -1,4 +1,4 @@
-"""Handlers: one that fails is called again, one that is added later gets what is stored, one may be async.
+"""Handle events: a failed handler is retried, a handler that is added later gets stored events, and one is async.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""Listen at the prompt: an event that a command triggers arrives, verified, in another command.
+"""Listen at the prompt: one command receives and verifies the event that another command triggers.
 
 Needs: server.
 """

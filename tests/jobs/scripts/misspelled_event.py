@@ -1,4 +1,4 @@
-"""A misspelled kind of event is refused with a suggestion.
+"""Misspell an event kind, and get a suggestion.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""Cents, full amounts and fractions.
+"""Pass an amount with a fraction of a cent, which is refused.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""The OpenAPI document, the page and health of a served sandbox.
+"""Read the OpenAPI document, the page and the health of a served sandbox.
 
 Needs: server.
 """

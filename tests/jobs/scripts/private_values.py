@@ -1,4 +1,4 @@
-"""No key and no private value in what is printed.
+"""Print a session and a user without keys and private values.
 
 Needs: base.
 """

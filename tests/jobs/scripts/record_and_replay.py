@@ -1,4 +1,4 @@
-"""Record calls, keep them without their values, and replay them: a changed service is distinguished from a wrong sandbox.
+"""Record calls, store them without their values, and replay them: the replay finds a change of the service.
 
 Needs: base.
 """

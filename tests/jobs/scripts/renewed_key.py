@@ -1,4 +1,4 @@
-"""A key that is rotated while the program runs.
+"""Rotate a key while the program runs.
 
 Needs: base.
 """

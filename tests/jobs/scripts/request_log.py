@@ -1,4 +1,4 @@
-"""What reached the sandbox.
+"""List the requests that reached the sandbox.
 
 Needs: base.
 """

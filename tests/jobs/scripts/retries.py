@@ -1,4 +1,4 @@
-"""Reads are retried, as often as is said.
+"""Set how often reads are retried.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""Keys from a command and from the keyring: never in a file, a message or what is printed.
+"""Get keys from a command and from the keyring: no file, message or output contains them.
 
 Needs: server.
 """
@@ -18,7 +18,7 @@ def asking(code):
     return f"key_command = {json.dumps([sys.executable, '-c', code])}"
 
 
-Path("key.txt").write_text(KEY)  # the file stands for a vault
+Path("key.txt").write_text(KEY)  # this file takes the place of a vault
 commands = {
     "vault": asking("print(open('key.txt').read())"),
     "ring": "",

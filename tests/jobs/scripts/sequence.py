@@ -1,4 +1,4 @@
-"""Run a sequence of the catalogue, with its ledger.
+"""Run a sequence of the catalogue, and read its ledger.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""A served sandbox, another process, and webhooks to an app.
+"""Call a served sandbox from another process, and receive its webhooks.
 
 Needs: server.
 """

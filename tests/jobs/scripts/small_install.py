@@ -1,4 +1,4 @@
-"""Install small: no library of an extra is installed, and `import workbench` does not load those of the client.
+"""Install only the base: no library of an extra is installed, and `import workbench` does not import the client's libraries.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""Records as a DataFrame, and a chart.
+"""Convert records to a DataFrame, and draw a chart.
 
 Needs: tables.
 """

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry, by its conventions: below the current one, with the error, and the trace passed on.
+"""Trace calls with OpenTelemetry: spans follow its conventions, have the error, and pass the trace on to the service.
 
 Needs: base + opentelemetry-sdk.
 """

@@ -1,4 +1,4 @@
-"""A private authority, and a certificate of the client: with both it answers, without either nothing is sent.
+"""Use a private authority and a client certificate: the service answers with both, and nothing is sent without either.
 
 Needs: server + trustme.
 """

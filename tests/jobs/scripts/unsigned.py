@@ -1,4 +1,4 @@
-"""An inbox without keys is an error.
+"""Open an inbox without keys, and get an error.
 
 Needs: base.
 """

@@ -1,4 +1,4 @@
-"""Webhooks in FastAPI: a delivery is taken, a forged one refused.
+"""Receive webhooks in FastAPI: a delivery is accepted, and a forged one is refused.
 
 Needs: test + fastapi.
 """

@@ -1,4 +1,4 @@
-// Makes the calls of given.json by the client of openapi-generator, and prints what it read of answers and samples.
+// Makes the calls in given.json with the client of openapi-generator, and prints the answers and samples that the client read.
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;

@@ -1,4 +1,4 @@
-// Makes the calls of given.json by a client of a generator for TypeScript, and prints what it read of answers and samples.
+// Makes the calls in given.json with a generated TypeScript client, and prints the answers and samples that the client read.
 const { readFileSync } = require("node:fs");
 const given = JSON.parse(readFileSync("given.json", "utf8"));
 const headers = { "Api-Key": given.key, "User-Agent": given.agent };

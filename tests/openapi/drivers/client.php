@@ -1,5 +1,5 @@
 <?php
-// Makes the calls of given.json by the client of openapi-generator, and prints what it read of answers and samples.
+// Makes the calls in given.json with the client of openapi-generator, and prints the answers and samples that the client read.
 error_reporting(E_ALL & ~E_DEPRECATED);
 require "/usr/share/php/GuzzleHttp/autoload.php";
 spl_autoload_register(function ($class) {
@@ -15,7 +15,7 @@ function plain($value) { return json_decode(json_encode(ObjectSerializer::saniti
 $given = json_decode(file_get_contents("given.json"));
 $configuration = Configuration::getDefaultConfiguration();
 $configuration->setHost($given->url)->setApiKey("Api-Key", $given->key)->setUserAgent($given->agent);
-$configuration->setBooleanFormatForQueryString(Configuration::BOOLEAN_FORMAT_STRING); // without it, PHP writes 0 and 1
+$configuration->setBooleanFormatForQueryString(Configuration::BOOLEAN_FORMAT_STRING); // otherwise PHP writes 0 and 1
 $apis = array_map(fn($file) => "OpenAPI\\Client\\Api\\" . basename($file, ".php"), glob("client/lib/Api/*.php"));
 $read = ["answers" => [], "samples" => []];
 foreach ($given->calls as $call) {

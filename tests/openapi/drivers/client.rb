@@ -1,4 +1,4 @@
-# Makes the calls of given.json by the client of openapi-generator, and prints what it read of answers and samples.
+# Makes the calls in given.json with the client of openapi-generator, and prints the answers and samples that the client read.
 require "json"
 require "uri"
 $LOAD_PATH.unshift "client/lib"

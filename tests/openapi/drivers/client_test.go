@@ -1,4 +1,4 @@
-// Makes the calls of given.json by the client of openapi-generator, and writes what it read of answers and samples.
+// Makes the calls in given.json with the client of openapi-generator, and writes the answers and samples that the client read.
 package openapi
 
 import (
@@ -88,7 +88,7 @@ func send(t *testing.T, client reflect.Value, one call) any {
 func set(t *testing.T, request reflect.Value, name string, value json.RawMessage) reflect.Value {
 	method := request.MethodByName(name)
 	if !method.IsValid() {
-		method = request.MethodByName(name + "_") // a word that Go reserves
+		method = request.MethodByName(name + "_") // the generator appends _ to words that Go reserves
 	}
 	argument := reflect.New(method.Type().In(0))
 	if failure := json.Unmarshal(value, argument.Interface()); failure != nil {

@@ -1,4 +1,4 @@
-// Functions that call fetch, with the URL of given.json.
+// Generate functions that call fetch with the base URL in given.json.
 const { join } = require("node:path");
 const { readFileSync } = require("node:fs");
 

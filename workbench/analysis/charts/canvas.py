@@ -1,6 +1,6 @@
-"""Canvas of a chart: Axes, title, notes, bars and lines. matplotlib's global state does not change.
+"""Canvas of a chart: Axes, title, axis labels, legend and notes. matplotlib's global state does not change.
 
-A new figure is a plain `Figure` without pyplot, so figures do not accumulate. A notebook shows the figure once, through
+Figures are created without pyplot, which would keep each of them in memory. A notebook shows a figure once, through
 the returned Axes. Notebooks get a transparent SVG whose text takes the color of the page, in light and dark themes;
 saved files have a white background. The colors of an active matplotlib style are preserved. The label of the Axes is
 the alternative text of the chart.
@@ -26,7 +26,7 @@ from workbench.analysis.tables.rows import UNKNOWN
 from workbench.service.rendering.markup import Drawing
 
 INK = "#6f7681"
-"""Text color in saved files: contrast 4.6 on white, 4.1 on #111. In notebooks, text has the page's text color."""
+"""Text color in saved files: contrast ratio 4.6 on white, 4.1 on #111. In notebooks, text has the page's color."""
 Size = Literal["notebook", "slide", "compact"] | tuple[float, float]
 _SIZES = {"notebook": (7.2, 4.2), "slide": (13.3, 7.5), "compact": (4.6, 2.3)}
 _LEAST = 10.0  # minimum text size, in points
@@ -34,14 +34,14 @@ _MAX_NOTES = 5
 LETTER = 0.58  # average width of a character, relative to the font size
 _SHORT = 21  # maximum length of a name in a compact chart, in characters
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
-_REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that compact charts leave out
+_REST = re.compile(r", | \([\d,]+\xa0")  # compact charts cut a label at the first match
 _UNUSED = re.compile("<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
 INCOMPLETE = "Not complete: rows are missing."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
 
 class Page(Figure):
-    """Figure with text in any script. Browsers choose the fonts of SVG; PNG shows boxes for missing characters."""
+    """Figure whose text may be in any script. Browsers choose fonts for SVG; PNG shows boxes for missing characters."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
         """Write the figure to a file. SVG files contain text as text, not as outlines."""
@@ -71,7 +71,8 @@ class Chart(Axes):
     def _repr_html_(self) -> Drawing:
         figure = figure_of(self)
         file, width = StringIO(), figure.get_figwidth() * 96
-        face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"  # color of the page
+        # a white background becomes transparent, so that the page's background shows through
+        face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "workbench"}):
             nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(file, format="svg", facecolor=face, metadata=nothing)
@@ -81,7 +82,7 @@ class Chart(Axes):
 
 
 def _inline(svg: str) -> str:
-    """Return matplotlib's SVG from the view box on, in the font and color of the page and without global ids."""
+    """Return matplotlib's SVG from its `viewBox` on, with the page's font and text color and without group ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
     body = _UNUSED.sub("", body)
@@ -102,7 +103,7 @@ class Canvas:
     ink: str
     width: float  # width in inches
     own: bool
-    compact: bool = False  # whether the surrounding page shows the title and the notes instead of the chart
+    compact: bool = False  # whether the chart leaves out title and notes, because the page around it shows them
     findings: list[str] = attrs.field(factory=list)  # sentences for the alternative text
 
     @property
@@ -117,18 +118,18 @@ class Canvas:
         )
 
     def letters(self, inches: float, size: float) -> int:
-        """Return the number of characters that fit into a width at a font size."""
+        """Return the number of characters that fit into a width in inches, at a font size in points."""
         return int(inches * 72 / (LETTER * size))
 
     def short(self, text: str) -> str:
-        """Return a name or label, shortened on a compact chart."""
+        """Shorten a name or label on a compact chart; return it unchanged on any other chart."""
         return _REST.split(text)[0][:_SHORT] if self.compact else text
 
-    def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
+    def title(self, subject: str, title: str | None, *, labels: Iterable[str], legend: object) -> None:
         """Write the title, and the subject as its subtitle. Without a title, the subject is the title.
 
-        With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width beside the axis
-        labels.
+        With `legend`, the title leaves space for a legend below it. Lines are wrapped to the width that the longest
+        of `labels` leaves.
         """
         subject += " (not complete)" if self.data.attrs.get("complete") is False else ""
         self.say(title or "", subject)
@@ -139,20 +140,31 @@ class Canvas:
         pad = self.base * (2.3 if legend else 0.9)
         if title:
             subtitle = wrapped(subject, self.letters(width, self.small))
-            self._text(subtitle, 1, pad, gid="subtitle", va="bottom", linespacing=1.25)
+            self.annotate(
+                0,
+                1,
+                subtitle,
+                dy=pad * 9 / self.base,
+                xycoords="axes fraction",
+                gid="subtitle",
+                va="bottom",
+                linespacing=1.25,
+            )
             pad += (subtitle.count("\n") + 1) * self.small * 1.25 + self.base * 0.4
         size = self.base * 1.2
-        look: dict[str, Any] = {"ha": "left", "color": self.ink, "linespacing": 1.25, "fontweight": "bold"}
-        heading = wrapped(title or subject, self.letters(width, size))
-        self.axes.set_title(heading, x=0, fontsize=size, pad=pad, **look)
-
-    def _text(self, text: str, y: float, dy: float, **look: Any) -> None:
-        """Write text at the left edge of the axes, `dy` points above the bottom (`y` = 0) or the top (`y` = 1)."""
-        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left"}
-        self.axes.annotate(text, (0, y), (0, dy), fontsize=self.small, color=self.ink, **place, **look)
+        self.axes.set_title(
+            wrapped(title or subject, self.letters(width, size)),
+            x=0,
+            fontsize=size,
+            pad=pad,
+            ha="left",
+            color=self.ink,
+            linespacing=1.25,
+            fontweight="bold",
+        )
 
     def notes(self, *more: str) -> None:
-        """Write the distinct notes below the chart: a note on missing rows, then `more`, then the frame's notes."""
+        """Write each distinct note below the chart: a note on missing rows, then `more`, then the frame's notes."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
         notes = [note for note in dict.fromkeys((first, *more, *marks.get("notes", ()))) if note]
@@ -164,10 +176,11 @@ class Canvas:
             shown.append(f'… and {len(notes) - _MAX_NOTES} more: frame.attrs["notes"]')
         text = "\n".join(shown)
         if self.own:
-            look: dict[str, Any] = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
-            figure_of(self.axes).supxlabel(text, x=0.012, **look)
+            figure_of(self.axes).supxlabel(
+                text, x=0.012, fontsize=self.small, color=self.ink, ha="left", linespacing=1.3
+            )
         else:
-            self._text(text, 0, -4.6 * self.base, gid="notes", va="top", linespacing=1.3)
+            self.annotate(0, 0, text, dy=-41.4, xycoords="axes fraction", gid="notes", va="top", linespacing=1.3)
 
     def labels(self, x: str, y: str) -> None:
         """Set the axis labels, including units."""
@@ -178,13 +191,13 @@ class Canvas:
 
     def numbers(self, which: Literal["x", "y"], *, whole: bool = False) -> None:
         """Show a few tick labels on an axis, with thousands separators and faint grid lines."""
-        axis = self.axes.xaxis if which == "x" else self.axes.yaxis
+        axis = getattr(self.axes, f"{which}axis")
         axis.set_major_locator(MaxNLocator(3 if self.compact else 6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
 
     def time_axis(self, steps: Steps, unit: str) -> None:
-        """Label the horizontal axis with the time steps, and the vertical axis with numbers."""
+        """Label the horizontal axis with the time steps, and the vertical axis with numbers and their unit."""
         self.axes.axhline(0, color=self.ink, linewidth=0.8)
         self.numbers("y")
         self.labels(steps.unit, unit)
@@ -192,7 +205,7 @@ class Canvas:
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
-        """Write a label at a data point. `dx` and `dy` in `look` move the label, in points at notebook size."""
+        """Write a label at a point. `dx` and `dy` in `look` move the label, in ninths of the font size."""
         move = (look.pop("dx", 0) * self.base / 9, look.pop("dy", 0) * self.base / 9)
         look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, "gid": "value", **look}
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)
@@ -216,43 +229,32 @@ class Canvas:
 
     def empty(self, reason: str) -> None:
         """Write the reason for an empty plot in the middle of the plot."""
-        self.axes.set_xticks([])
-        self.axes.set_yticks([])
+        self.axes.set(xticks=[], yticks=[])
         self.axes.spines["bottom"].set_visible(False)
         self.say(f"Nothing to show: {reason}")
-        self.axes.text(
-            0.5,
-            0.5,
-            wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base)),
-            ha="center",
-            va="center",
-            transform=self.axes.transAxes,
-            fontsize=self.base,
-            color=self.ink,
-        )
-
-
-def page_of(size: Size, rows: int) -> Axes:
-    """Return the Axes of a new figure. The number of bar rows determines the height."""
-    width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
-    if rows and isinstance(size, str) and size != "slide":
-        height = min((1.9 if size == "notebook" else 0.3) + 0.29 * max(rows, 4), 9.0)
-    figure = Page(figsize=(width, height), layout="constrained", facecolor=mpl.rcParams["figure.facecolor"])
-    axes: Axes = figure.add_subplot(axes_class=Chart)
-    axes.set_facecolor("none")
-    return axes
+        text = wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base))
+        self.annotate(0.5, 0.5, text, xycoords="axes fraction", ha="center", va="center", fontsize=self.base)
 
 
 @contextmanager
 def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterator[Canvas]:
-    """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings."""
+    """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings.
+
+    The number of bar rows sets the height of notebook and compact figures.
+    """
     with mpl.rc_context(_NEUTRAL):
         color = mpl.rcParams["text.color"]
-        ink = INK if color == "black" else color  # readable on both white and black
-        axes = page_of(size, rows) if ax is None else ax
-        width = figure_of(axes).get_figwidth()
+        ink = INK if color == "black" else color  # matplotlib's default, black, is unreadable on a dark page
         if ax is not None:
-            width *= ax.get_position().width / 0.8
+            axes = ax
+            width = figure_of(ax).get_figwidth() * ax.get_position().width / 0.8
+        else:
+            width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
+            if rows and isinstance(size, str) and size != "slide":
+                height = min((1.9 if size == "notebook" else 0.3) + 0.29 * max(rows, 4), 9.0)
+            figure = Page(figsize=(width, height), layout="constrained", facecolor=mpl.rcParams["figure.facecolor"])
+            axes = figure.add_subplot(axes_class=Chart)
+            axes.set_facecolor("none")
         base = min(max(_LEAST + (width - 7.2), _LEAST), 16.0)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.spines["bottom"].set_color(ink)

@@ -1,4 +1,4 @@
-"""Data of a chart: frame, notes, exact sums, time steps, and external text, sanitized and shortened."""
+"""Prepare the data of a chart: frame, notes, exact sums, time steps, and sanitized, shortened external text."""
 
 from __future__ import annotations
 
@@ -6,33 +6,32 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from itertools import groupby, islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import attrs
-import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.history import history
 from workbench.analysis.reports.measures import caveats_of
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.frames import to_frame
-from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, label_of, period_name
+from workbench.analysis.tables.periods import PERIODS, Every, code_of, every_period, freq_of, label_of, period_name
 from workbench.analysis.tables.rows import EXACT, REPEATED, is_missing, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import text
 
 MAX_LABEL = 30
-"""Maximum number of characters shown of a label."""
-_MAX_READ = 400  # characters of a text that are read; the rest is ignored
+"""Maximum length of a label, in characters."""
+_MAX_READ = 400  # number of characters that `label` reads of a text; it ignores the rest
 _MAX_MARKS = 2  # maximum combining marks per character; more would cover neighboring characters
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def label(text: object, limit: int = MAX_LABEL) -> str:
-    """Return external text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
+    """Return external text as a label: one line of at most `limit` characters, without hidden characters or TeX."""
     if is_missing(text):
         return "(none)"
     shown = visible(str(text)[:_MAX_READ].strip())
@@ -51,13 +50,12 @@ def plain(text: str) -> str:
 
 def wrapped(text: str, width: int) -> str:
     """Wrap sanitized text to at most three lines of at most `width` characters."""
-    lines = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * 4])), max(width, 12)) or [""]
-    if len(lines) > 3:
-        lines = [*lines[:2], lines[2][: width - 1] + "…"]
-    return "\n".join(plain(line) for line in lines)
+    line = visible(re.sub(r"[ \t\r\n]+", " ", text[: width * 4]))
+    return plain(textwrap.fill(line, max(width, 12), max_lines=3, placeholder="…"))
 
 
 Number = Decimal | int | float
+Rows = TypeVar("Rows", pd.DataFrame, list[Any])
 
 
 def exact(value: Any) -> Decimal:
@@ -96,7 +94,7 @@ def scale_of(values: Iterable[Number]) -> Scale:
 
 
 def number(value: Number, places: int | None = None) -> str:
-    """Format a number as a label: with all digits up to ten million, above that with four digits and a scale.
+    """Format a number as a label: `1,234.5`; from ten million on with four digits and a scale, such as `12.35 M`.
 
     Args:
         places: Decimal places (default: as in the value, at most three).
@@ -111,18 +109,18 @@ def number(value: Number, places: int | None = None) -> str:
     return text.replace("-", "−")
 
 
-def usd(cents: Number, currency: str = "USD") -> Decimal:
+def usd(cents: Any, currency: str = "USD") -> Decimal:
     """Convert an amount exactly from a currency's minor to its main unit: cents to dollars; yen stay unchanged."""
-    return EXACT.create_decimal(cents).scaleb(-minor_digits(currency), context=EXACT)
+    return exact(cents).scaleb(-minor_digits(currency), context=EXACT)
 
 
-def dollars(cents: Number, currency: str = "USD") -> str:
+def dollars(cents: Any, currency: str = "USD") -> str:
     """Format an amount in its main unit with the currency's decimal places: `1,234.50`."""
     return number(usd(cents, currency), minor_digits(currency))
 
 
 def percent(part: int, total: int) -> str:
-    """Return a part of a total as a percentage."""
+    """Format a part of a total as a percentage; a dash if the total is 0."""
     return f"{part / total:.1%}" if total else "–"
 
 
@@ -132,7 +130,7 @@ def not_drawn(count: int, total: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count and its noun with a non-breaking space: `1 row`, `2 rows`."""
+    """Format a count and its noun, joined by a non-breaking space: `1 row`, `2 rows`."""
     return text.counted(count, f"{noun}s").replace(" ", "\xa0")
 
 
@@ -153,14 +151,13 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     """Return a chart's data as a frame. The data are a frame, records, or a result with a `frame` method.
 
     Raises:
-        UsageError: One of `columns` is missing, or the frame is on a cluster.
+        UsageError: One of `columns` is missing, or the frame is a Dask DataFrame.
     """
     frame = with_checked_marks(to_frame(data, of=of))
-    missing = [name for name in columns if name not in frame]
-    if missing and len(frame.columns):
-        raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
-    if missing:
+    if not len(frame.columns):
         return frame.reindex(columns=[*columns])
+    if missing := [name for name in columns if name not in frame]:
+        raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     if "points" in columns:
         rows, repeated = once(frame, "points")
         notes, _ = caveats_of([Left("", repeated[["points"]], REPEATED)], "rows")
@@ -170,26 +167,26 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
 
 
 def source_table(data: object, method: str, *columns: str) -> pd.DataFrame:
-    """Return a report as a frame; from any other source, compute the report with `method` of `wb.history`."""
+    """Return `data` if it is a frame with the columns; otherwise compute the report with `method` of `wb.history`."""
     known = isinstance(data, pd.DataFrame) and set(columns) <= set(data)
     return table(data if known else getattr(history(data), method)(), *columns)
 
 
 def report(data: object, method: str, *columns: str) -> pd.DataFrame:
-    """Return a report as a frame, as `source_table` does.
+    """Return a report as `source_table` does, without its column `currency`.
 
     Raises:
         UsageError: Amounts are in several currencies.
     """
     frame = source_table(data, method, *columns)
     if "currency" in frame and frame["currency"].nunique(dropna=False) > 1:
-        raise UsageError("a chart has one currency: history.filter(currency=…)", of="charts")
+        raise UsageError("a chart can show only one currency: use history.filter(currency=…)", of="charts")
     return frame.drop(columns="currency", errors="ignore")
 
 
-def period_of(data: pd.DataFrame) -> Any:
-    """Return the name of a report's period column; None if the report has none."""
-    return next((name for name in data.columns if name in PERIODS), None)
+def period_of(data: pd.DataFrame) -> str:
+    """Return the name of a report's period column; empty if the report has none."""
+    return next((name for name in data.columns if name in PERIODS), "")
 
 
 def group_of(data: pd.DataFrame, *others: str) -> str:
@@ -211,16 +208,15 @@ def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any
     return totals
 
 
+def split(rows: Rows, top: int) -> tuple[Rows, Rows]:
+    """Return the first `top` rows, at least one, and the remaining rows."""
+    first = max(top, 1)
+    return rows[:first], rows[first:]
+
+
 def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
     """Return the keys of the `top` largest groups and the keys of the remaining groups, largest first."""
-    ranked = sorted(groups, key=lambda key: (-groups[key], str(key)))
-    return ranked[: max(top, 1)], ranked[max(top, 1) :]
-
-
-def total(values: Iterable[Decimal | None]) -> Decimal:
-    """Return the exact sum of values. Missing values are ignored."""
-    with localcontext(EXACT):
-        return sum(filter(None, values), Decimal(0))
+    return split(sorted(groups, key=lambda key: (-groups[key], str(key))), top)
 
 
 def texts(column: pd.Series[Any]) -> list[str | None]:
@@ -233,13 +229,13 @@ class Steps:
     """Time axis without gaps between its steps, and the position of each row's step (-1 if the row has no time)."""
 
     by: Every
-    starts: Any  # datetime64, one per step
-    positions: Any  # one per row
+    starts: pd.DatetimeIndex  # one per step
+    positions: Any  # step index of each row, or -1
     tz: str = "UTC"
 
     def label(self, index: int) -> str:
         """Return the name of a step, such as `2026-W10`."""
-        return label_of(pd.Timestamp(self.starts[index]), self.by)
+        return label_of(self.starts[index], self.by)
 
     def during(self, data: pd.DataFrame) -> str:
         """Return the period for a title, with a remark if the last step is still running; empty without steps."""
@@ -265,7 +261,7 @@ def report_steps(data: pd.DataFrame) -> Steps:
     """Return a report's periods as time steps."""
     period = period_of(data)
     times = data[period] if period else pd.Series([], dtype="datetime64[s]")
-    return steps_of(times, freq_of(period or "", data.attrs) or None, data.attrs.get("tz", "UTC"))
+    return steps_of(times, freq_of(period, data.attrs), data.attrs.get("tz", "UTC"))
 
 
 def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
@@ -275,13 +271,11 @@ def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
         UsageError: The times have too many steps.
     """
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
-    known = local.dropna()
-    if not len(known):
-        return Steps(by=by or "day", starts=known.to_numpy(), positions=np.full(len(times), -1), tz=tz)
-    length = (known.max().normalize() - known.min().normalize()).days + 1
-    wanted: Every = by or next((step for step, most in _FITTING.items() if length <= most), "year")
-    periods = pd.PeriodIndex(local, freq=code_of(wanted))
-    every = pd.period_range(periods.min(), periods.max())
+    days = local.dt.normalize()
+    length = (days.max() - days.min()).days + 1  # not a number without times
+    wanted: Every = by or next((step for step, most in _FITTING.items() if not length > most), "year")
+    firsts = local.dt.to_period(code_of(wanted)).dt.start_time
+    every = every_period(firsts.dropna(), wanted)
     if len(every) > MAX_STEPS:
         raise UsageError(f"the times have {len(every):,} steps (maximum {MAX_STEPS:,}): use a longer freq", of="charts")
-    return Steps(by=wanted, starts=every.start_time.to_numpy(), positions=every.get_indexer(periods), tz=tz)
+    return Steps(by=wanted, starts=every, positions=every.get_indexer(firsts), tz=tz)

@@ -14,12 +14,12 @@ P = ParamSpec("P")
 _DOC = """
     ax: Axes to draw on; a new figure of `size` by default.
     size: "notebook", "slide", "compact", or width and height in inches.
-    title: Title in place of the default, which becomes the subtitle.
+    title: Title. The default title then becomes the subtitle.
 """
 
 
 class Place(TypedDict, total=False):
-    """Where a chart is drawn; every chart function takes these arguments."""
+    """Arguments of every chart function: where to draw the chart, its size and its title."""
 
     ax: Axes | None
     size: Size
@@ -34,7 +34,7 @@ def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P
         form: Other arguments of `Form`.
     """
     declared = Form(kind=kind, **form)
-    places = [p for p in inspect.signature(drawn).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    _, _, *places = inspect.signature(drawn).parameters.values()
 
     def declare(make: Callable[P, Picture]) -> Callable[P, Axes]:
         own = [p for p in inspect.signature(make).parameters.values() if p.kind is not p.VAR_KEYWORD]
@@ -59,11 +59,11 @@ def drawn(
     """Draw a picture with its title and notes. An empty plot states why it is empty."""
     form = picture.form or form
     is_empty = not len(picture.rows)
-    names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # limit the width of the title
+    names = [bar.name for bar in picture.rows] if form.kind == "bars" else []  # long names leave less width for a title
     rows = picture.rows[form.by].nunique() if form.kind == "grid" else len(names)
-    has_legend = bool(picture.legend or picture.nested)
     with canvas(picture.data, ax, size, rows) as on:
-        on.title(picture.subject, title, labels=names, legend=has_legend and not is_empty)
+        has_legend = not is_empty and (picture.legend or picture.nested)
+        on.title(picture.subject, title, labels=names, legend=has_legend)
         if is_empty:
             on.empty(form.empty)
             more = None

@@ -1,4 +1,4 @@
-"""The kinds of charts: horizontal bars, lines and columns over time, and a grid. Each kind draws columns of a frame."""
+"""The kinds of charts: horizontal bars, lines over time, columns over time, and a grid."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -10,19 +10,20 @@ import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
 from workbench.analysis.charts.canvas import LETTER, Canvas, figure_of
-from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, sums, total
+from workbench.analysis.charts.data import Scale, Steps, exact, is_running, label, number, scale_of, sums
+from workbench.analysis.tables.rows import total
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
 STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
-"""Color, dash and marker of each line. A chart has no more lines than this."""
+"""Color, dash and marker of each line. A chart leaves out further lines."""
 _MARKERS = 12  # maximum number of markers on a line
 _THICKNESS = 0.66
 _INNER = 0.62  # thickness of the inner bar, relative to the outer bar
 _MAX_HATCHED = 130  # with more columns than this, each is too thin for a pattern
 BELOW = " (below)"
 """Suffix of a legend for columns below the axis."""
-_DARK = 0.55  # minimum share for which the text in a grid cell is white
+_DARK = 0.55  # grid cells with a share above this have white text
 
 
 @attrs.frozen
@@ -32,7 +33,7 @@ class Bar:
     Args:
         name: Name before the bar.
         text: Label after the bar.
-        lengths: Lengths of the parts, drawn one after another; in a nested chart, the second inside the first.
+        lengths: Lengths of the parts, drawn one after another; in a nested chart, the second part inside the first.
         looks: Look of each part.
     """
 
@@ -47,14 +48,14 @@ class Picture:
     """Rows of one chart, with title, unit and notes.
 
     Args:
-        data: The caller's frame, whose notes and completeness are shown.
+        data: The caller's frame. The chart shows its notes, and whether it is complete.
         rows: The rows to draw: a frame, or bars.
         subject: What is drawn. It is the title, or the subtitle if the caller passes a title.
         unit: Unit of the numbers.
         notes: Notes below the chart.
-        steps: Time steps of the rows. If they are present, `x` is the index of a step.
+        steps: Time steps of a chart over time. The column `x` of `rows` then holds the index of each row's step.
         places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
-        legend: Look of each part of a bar, or of each column, by its name in the legend.
+        legend: Look of each part of a bar, or of each column, by the text in the legend.
         nested: Names of the outer and the inner bars, if each bar has an inner bar.
         form: Form of the chart, in place of the form that `@chart` declares.
     """
@@ -208,9 +209,9 @@ def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None
     for above, (y, text) in enumerate(sorted(ends), 1 - len(ends)):
         position = min(max(y, position + step), high + above * step)
         moved = (position - y) / point
-        lead: dict[str, Any] = {"arrowstyle": "-", "color": on.ink, "alpha": 0.6, "relpos": (0, 0.5), "shrinkB": 3}
-        more = {"arrowprops": lead} if abs(moved) > on.small / 2 else {}
-        on.annotate(x, y, text, dx=10, dy=moved * 9 / on.base, va="center", fontweight="bold", **more)
+        lead = {"arrowstyle": "-", "color": on.ink, "alpha": 0.6, "relpos": (0, 0.5), "shrinkB": 3}
+        look = {"va": "center", "fontweight": "bold", "arrowprops": lead if abs(moved) > on.small / 2 else None}
+        on.annotate(x, y, text, dx=10, dy=moved * 9 / on.base, **look)
 
 
 def _columns(on: Canvas, picture: Picture, form: Form) -> None:

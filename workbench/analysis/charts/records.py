@@ -1,7 +1,7 @@
 """Charts of applications, disputes, deliveries and contracts, and of the time between two events."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
 import pandas as pd
@@ -15,19 +15,21 @@ from workbench.analysis.charts.data import (
     number,
     percent,
     report,
+    source_table,
+    split,
     steps_of,
     table,
     texts,
     top_of,
-    total,
 )
 from workbench.analysis.charts.declared import Place, chart
 from workbench.analysis.charts.kinds import Bar, Form, Picture
 from workbench.analysis.reports.history import history
-from workbench.analysis.tables.rows import decimals, is_missing
+from workbench.analysis.tables.event_frames import has_events
+from workbench.analysis.tables.rows import decimals, is_missing, total
 from workbench.base.schema.walk import get_path
+from workbench.client.withdrawals.terms import shortened
 from workbench.service.chains.addresses import chain_of
-from workbench.service.interface.events import Event
 from workbench.service.interface.vocabulary import EventApplicationStatus
 from workbench.service.rendering.design import BLUE, GRAY, Look, look, word
 
@@ -43,7 +45,7 @@ _STATES: Mapping[str, Look] = {
 }  # fmt: skip
 
 
-def _in_order(statuses: Iterable[str]) -> list[str]:
+def _in_order(statuses: Any) -> list[str]:
     return sorted(statuses, key=lambda status: (_ORDER.index(status) if status in _ORDER else len(_ORDER), status))
 
 
@@ -51,7 +53,7 @@ def _status(status: str) -> str:
     return f"{label(word(status))} {look(status).mark}"
 
 
-def _more(names: Sequence[str], noun: str) -> str:
+def _more(names: Any, noun: str) -> str:
     return f"{len(names) - _MAX:,} more {noun} are left out." if len(names) > _MAX else ""
 
 
@@ -62,32 +64,30 @@ def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
     Args:
         applications: Events, the result of `history.status_history`, or users and companies (current status only).
     """
-    data = _statuses(applications)
-    has_past = "application_status" not in data
-    changes = data if has_past else data.assign(status=data["application_status"], user_id=range(len(data)))
+    if isinstance(applications, pd.DataFrame):
+        has_past = "application_status" not in applications
+    else:
+        applications = list(applications) if isinstance(applications, Iterator) else applications
+        has_past = not applications or has_events(applications)
+    if has_past:
+        data = changes = source_table(applications, "status_history", "user_id", "status")
+    else:
+        data = table(applications, "application_status")
+        changes = data.assign(status=data["application_status"], user_id=range(len(data)))
     changes = changes[changes["status"].notna()]
     now = Counter(texts(changes.drop_duplicates("user_id", keep="last")["status"]))
     ever = Counter(texts(changes.drop_duplicates(["user_id", "status"])["status"]))
-    statuses = _in_order(map(str, ever))
+    statuses = _in_order(ever)
     bars = []
     for status in statuses[:_MAX]:
         text = f"{now[status]:,} now ({percent(now[status], now.total())})" if now[status] else "none now"
         text += f", {ever[status]:,} ever" if has_past else ""
         lengths = [ever[status], now[status]] if has_past else [now[status]]
         bars.append(Bar(_status(status), text, lengths, [look(status)] * len(lengths)))
-    subject = f"{counted(now.total(), 'application')}: present status{' and ever reached' if has_past else ''}"
+    subject = f"{counted(now.total(), 'application')}: current status{', and each status reached' if has_past else ''}"
     unknown = "" if has_past else "Earlier statuses are not in this frame; draw events to see them."
     notes, nested = [unknown, _more(statuses, "statuses")], ("ever", "now") if has_past else ()
     return Picture(data=data, rows=bars, subject=subject, unit="applications", notes=notes, nested=nested)
-
-
-def _statuses(applications: object) -> pd.DataFrame:
-    if isinstance(applications, pd.DataFrame):
-        return applications if "application_status" in applications else table(applications, "user_id", "status")
-    listed = list(applications) if isinstance(applications, Iterable) else [applications]
-    if not listed or isinstance(listed[0], Event):
-        return history(listed).status_history()
-    return table(listed, "application_status")
 
 
 @chart("bars", whole=True, empty="there are no disputes")
@@ -153,7 +153,7 @@ def _attempts(attempts: Any) -> int:
 
 @chart("bars", empty="no row has a start and an end")
 def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
-    """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
+    """Draw the time from one event to the next: the median, with the 90th percentile (postings) or the longest time.
 
     Args:
         times: The result of `history.posting_times` (authorization to posting, in hours), of `history.time_in_status`
@@ -172,15 +172,15 @@ def times_chart(times: Any, **place: Unpack[Place]) -> Picture:
         groups = groups.loc[_in_order(groups.index)]
         notes.append(left_out(len(data) - len(ended), "without a start or an end"))
     groups, bars = groups[groups.iloc[:, 0].notna()], []
+    name_of_most = "90th percentile" if is_posting else "longest"
     for name, median, most, count in groups.iloc[:_MAX].itertuples():
-        text = f"{median:,.3g}, most {most:,.3g} ({counted(int(count), 'row')})"
+        text = f"{median:,.3g}, {name_of_most} {most:,.3g} ({counted(count, 'row')})"
         looks = [Look(BLUE) if is_posting else look(name)] * 2
         bars.append(Bar(label(name) if is_posting else _status(name), text, [most, median], looks))
-    notes.append(_more([*groups.index], "groups"))
-    subject = "Time from authorization to posting" if is_posting else "Time in each status"
-    unit = "hours" if is_posting else "days"
-    subject += ": median, and most of them"
-    return Picture(data=data, rows=bars, subject=subject, unit=unit, notes=notes, nested=("most", "median"))
+    notes.append(_more(groups, "groups"))
+    what, unit = ("from authorization to posting", "hours") if is_posting else ("in each status", "days")
+    subject = f"Time {what}: median and {name_of_most}"
+    return Picture(data=data, rows=bars, subject=subject, unit=unit, notes=notes, nested=(name_of_most, "median"))
 
 
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
@@ -199,7 +199,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
     data = table(history(contracts).contracts(), "id", *_TOKEN, *_USD)
     sums = history(data[data["value_usd"].notna()]).contracts([*_TOKEN])
     sums = sums.sort_values("value_usd", ascending=False, kind="stable")
-    shown, rest = sums.iloc[: max(top, 1)], sums.iloc[max(top, 1) :]
+    shown, rest = split(sums, top)
     bars = []
     for chain, token, value, advance in shown[[*_TOKEN, *_USD]].astype(object).itertuples(index=False):
         text = f"{number(value, 2)}, advance {number(advance, 2)}"
@@ -215,7 +215,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
 
 
 def _balances(data: pd.DataFrame) -> Picture:
-    """Return a picture of the value by chain over time, from each chain's last record of each day."""
+    """Return a picture of the value by chain over time, from the last record of each day."""
     last = data["at"].groupby(data["at"].dt.floor("D")).transform("max")
     rows = data[(data["at"] == last) & data["value_usd"].notna()]
     steps = steps_of(rows["at"], "day")
@@ -227,6 +227,4 @@ def _balances(data: pd.DataFrame) -> Picture:
 
 def _token(chain: object, token: object) -> str:
     where = f"chain {chain}" if not isinstance(chain, int) or chain < 1 else chain_of(chain).name
-    text = str(token)
-    short = text if len(text) <= 13 else f"{text[:6]}…{text[-4:]}"
-    return f"{label(where, 22)} · {label(short, 13)}"
+    return f"{label(where, 22)} · {label(shortened(str(token)), 13)}"

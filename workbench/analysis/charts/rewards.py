@@ -2,7 +2,7 @@
 
 from decimal import Context, Decimal
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import pandas as pd
 
@@ -21,21 +21,20 @@ from workbench.analysis.charts.data import (
     table,
     texts,
     top_of,
-    total,
     usd,
 )
 from workbench.analysis.charts.declared import Place, chart
 from workbench.analysis.charts.kinds import BELOW, Bar, Picture
 from workbench.analysis.reports.facts import mask
-from workbench.analysis.tables.rows import decimals
+from workbench.analysis.tables.rows import decimals, total
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, Look
 
 _GROUPS = {"spend_category": "spend category", "merchant_name": "merchant"}
 _WHAT = {
-    "points": ("Points earned", "points", "points"),
-    "points_per_dollar": ("Points earned per dollar", "points per USD", "USD"),
+    "points": ("Points earned", "points", "points", "points"),
+    "points_per_dollar": ("Points earned per dollar", "points per USD", "transaction_amount_cents", "USD"),
 }
-"""Description, axis unit, and unit of the amounts that rank the groups, for each allowed `value`."""
+"""Description, axis unit, and the column and unit of the amounts that rank the groups, for each allowed `value`."""
 _TYPES = ("earned", "redeemed")
 _ZERO = Decimal(0)
 
@@ -46,25 +45,25 @@ def points_chart(rewards: object, *, freq: By | None = None, tz: str = "UTC", **
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
-        freq: "day", "week", "month" or "year"; by default the unit that fits the period.
+        freq: "day", "week", "month" or "year"; by default the step that fits the time range.
         tz: Time zone of the days and months.
     """
     data = table(rewards, "type", "points", "created_at", of="list_rewards_activity")
     steps = steps_of(data["created_at"], freq, tz)
-    types = texts(data["type"])
-    pairs = [(kind, amount or _ZERO) for kind, amount in zip(types, decimals(data["points"]), strict=True)]
-    columns: dict[str, Any] = {"step": steps.positions}
-    columns["earned"] = [amount if kind == "earned" else _ZERO for kind, amount in pairs]
-    columns["redeemed"] = [amount.copy_negate() if kind == "redeemed" else _ZERO for kind, amount in pairs]
-    rows, legend = pd.DataFrame(columns)[steps.positions >= 0], {}
+    kinds = pd.Series(texts(data["type"]))
+    points = pd.Series([amount or _ZERO for amount in decimals(data["points"])], dtype=object)
+    rows = pd.DataFrame({"step": steps.positions})
+    rows["earned"] = points.where(kinds == "earned", _ZERO)
+    rows["redeemed"] = points.map(Decimal.copy_negate).where(kinds == "redeemed", _ZERO)
+    rows, legend = rows[steps.positions >= 0], {}
     for kind, look in zip(_TYPES, (Look(GREEN), Look(BLUE, hatch="//")), strict=True):
-        points = total(rows[kind])
-        legend[f"{kind} {number(points.copy_abs())}{BELOW if points < 0 else ''}"] = look
+        amount = total(rows[kind])
+        legend[f"{kind} {number(amount.copy_abs())}{BELOW if amount < 0 else ''}"] = look
     subject = f"Points earned and redeemed, by {steps.by}{steps.during(data)}"
     notes = (
-        left_out(int((steps.positions < 0).sum()), "without created_at"),
-        left_out(sum(kind not in _TYPES for kind in types), "of another type"),
-        left_out(int(data["points"].isna().sum()), "without points"),
+        left_out((steps.positions < 0).sum(), "without created_at"),
+        left_out((~kinds.isin(_TYPES)).sum(), "of another type"),
+        left_out(data["points"].isna().sum(), "without points"),
     )
     return Picture(data=data, rows=rows, subject=subject, unit="points", notes=notes, steps=steps, legend=legend)
 
@@ -78,8 +77,13 @@ def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
     """
     data = report(liability, "liability", "month", "earned", "redeemed", "outstanding")
     steps = report_steps(data)
-    subject = f"Points outstanding at month end{steps.during(data)}"
-    return Picture(data=data, rows=data.assign(step=steps.positions), subject=subject, unit="points", steps=steps)
+    return Picture(
+        data=data,
+        rows=data.assign(step=steps.positions),
+        subject=f"Points outstanding at month end{steps.during(data)}",
+        unit="points",
+        steps=steps,
+    )
 
 
 @chart("bars", empty="no earned rows")
@@ -100,8 +104,8 @@ def rewards_chart(
             have both.
         top: Maximum number of groups to draw, largest first; a note gives the sum of the others.
     """
-    (what, axis, unit), has_rate = _WHAT[value], value == "points_per_dollar"
-    ranked = "transaction_amount_cents" if has_rate else "points"
+    what, axis, ranked, unit = _WHAT[value]
+    has_rate = ranked != "points"
     data = table(rewards, "type", by, "points", "transaction_amount_cents", of="list_rewards_activity")
     earned = data[mask(data["type"] == "earned")]
     rows = earned[earned["points"].notna() & earned[ranked].notna()]

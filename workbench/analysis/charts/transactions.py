@@ -1,7 +1,6 @@
 """Charts of transactions: spend, approvals, declines, and cohorts of users by month of first purchase."""
 
 from collections import Counter
-from collections.abc import Iterable
 from itertools import repeat
 from typing import Any, Unpack
 
@@ -18,6 +17,7 @@ from workbench.analysis.charts.data import (
     report,
     report_steps,
     source_table,
+    split,
     table,
     texts,
     top_of,
@@ -54,17 +54,17 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
     if period:
         return _over_time(data, period, unit)
     by = group_of(data, *_AMOUNTS)
-    shown, rest = data.iloc[: max(top, 1)], data.iloc[max(top, 1) :]
-    whole = f"Total {dollars(int(data['net_cents'].sum()), unit)} {unit}, refunds subtracted."
-    others = not_drawn(len(rest), f"{dollars(int(rest['net_cents'].sum()), unit)} {unit}")
+    shown, rest = split(data, top)
+    whole, others = (f"{dollars(part['net_cents'].sum(), unit)} {unit}" for part in (data, rest))
+    notes = [f"Total {whole}, refunds subtracted.", not_drawn(len(rest), others)]
     rows = _bars(shown[by] if by else ["all"] * len(shown), shown["net_cents"], unit, shown["transactions"])
-    return Picture(data=data, rows=rows, subject=f"Net spend by {_NAMES.get(by, by)}", unit=unit, notes=[whole, others])
+    return Picture(data=data, rows=rows, subject=f"Net spend by {_NAMES.get(by, by)}", unit=unit, notes=notes)
 
 
 def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     """Return a picture of net spend by period: columns, or one line per group."""
     steps, by = report_steps(data), group_of(data, *_AMOUNTS, period)
-    net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
+    net: Any = [usd(cents, unit) for cents in data["net_cents"]]
     rows = data.assign(step=steps.positions, net=net)
     form = Form(kind="lines" if by else "columns", x="step", y=("net",), by=by, empty="nothing was posted")
     subject = f"Net spend by {period}{f' and {_NAMES.get(by, by)}' if by else ''}{steps.during(data)}"
@@ -80,26 +80,24 @@ def _funnel(data: pd.DataFrame) -> Picture:
 
 def _changes(data: pd.DataFrame, top: int) -> Picture:
     by, unit = group_of(data, *_CHANGES, "month", "running"), _currency(data)
-    shown = data.iloc[: max(top, 1)]
+    shown, _ = split(data, top)
     colors = [GREEN if cents > 0 else RED for cents in shown["change_cents"]]
     rows = _bars(shown[by], shown["change_cents"], unit, colors=colors)
-    before, now = (dollars(int(data[name].sum()), unit) for name in _CHANGES[:2])
+    before, now = (dollars(data[name].sum(), unit) for name in _CHANGES[:2])
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
     month += ", running," if data.attrs.get("running") else ""
-    notes = [f"Of all: {before} before, {now} in the month." if len(data) else ""]
+    notes = [f"Total: {before} before, {now} in the month." if len(data) else ""]
     subject = f"Change of spend{month} by {_NAMES.get(by, by)}"
     return Picture(data=data, rows=rows, subject=subject, unit=f"{unit}, change", notes=notes)
 
 
-def _bars(
-    names: Any, amounts: Any, unit: str, counts: Iterable[Any] = repeat(None), colors: Iterable[str] = repeat(GREEN)
-) -> list[Bar]:
+def _bars(names: Any, amounts: Any, unit: str, counts: Any = repeat(None), colors: Any = repeat(GREEN)) -> list[Bar]:
     """Return bars for amounts in cents, labeled with the number of transactions, or with the sign of a change."""
     bars = []
-    for name, amount, count, color in zip(names, map(int, amounts), counts, colors, strict=False):
+    for name, amount, count, color in zip(names, amounts, counts, colors, strict=False):
         text = dollars(amount, unit)
         if count is not None:
-            text += f" ({counted(int(count), 'transaction')})"
+            text += f" ({counted(count, 'transaction')})"
         elif amount > 0:
             text = f"+{text}"
         look = Look(color, hatch="//" if color == RED else "")
@@ -120,7 +118,7 @@ def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     """
     data = report(approvals, "approvals", "authorizations", "approved", "rate")
     period = period_of(data)
-    authorizations, approved = int(data["authorizations"].sum()), int(data["approved"].sum())
+    authorizations, approved = (int(data[name].sum()) for name in ("authorizations", "approved"))
     if len(data) and (not period or data[period].duplicated().any()):
         raise UsageError("the chart draws one line over time: pass approvals with freq and without by")
     steps = report_steps(data)
@@ -149,7 +147,7 @@ def declines_chart(transactions: object, *, top: int = 14, **place: Unpack[Place
     for name in shown:
         text = f"{counts[name]:,} ({percent(counts[name], counts.total())})"
         reason = label(word(name), 34) if name else "no reason given"
-        bars.append(Bar(reason, text, [counts[name]], [Look(style.color, hatch=style.hatch if name else ".")]))
+        bars.append(Bar(reason, text, [counts[name]], [style if name else Look(style.color, hatch=".")]))
     notes = [not_drawn(len(rest), f"{sum(counts[name] for name in rest):,}")]
     subject = f"Declines by reason: {counts.total():,} of {counted(len(data), 'authorization')}"
     return Picture(data=data, rows=bars, subject=subject, unit="declined authorizations", notes=notes)
@@ -164,7 +162,7 @@ def cohorts_chart(cohorts: object, **place: Unpack[Place]) -> Picture:
     """
     data = report(cohorts, "cohorts", "cohort", "month", "users", "share", "running")
     sizes = data[data["month"] == 0].set_index("cohort")["users"]
-    rows = data.assign(name=[f"{first:%Y-%m} ({counted(int(sizes[first]), 'user')})" for first in data["cohort"]])
+    rows = data.assign(name=[f"{first:%Y-%m} ({counted(sizes[first], 'user')})" for first in data["cohort"]])
     notes = ["Hatched: the month is running."] if data["running"].any() else []
     unit = f"months since the first ({data.attrs.get('tz', 'UTC')})"
     subject = "Users active by month since their first purchase"

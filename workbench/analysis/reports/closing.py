@@ -1,4 +1,4 @@
-"""Monthly close: reports as known at the end of the month, as a workbook, a page and a ledger."""
+"""Monthly close: reports as known at the end of the month, as a workbook, an HTML page and a file of postings."""
 
 import codecs
 import json
@@ -25,19 +25,19 @@ _OF = "history.close"
 
 @attrs.frozen
 class Close:
-    """Reports of a month by sheet name, with the data of the closing statement."""
+    """Closing reports of a month by sheet name, with the sentences of the closing statement."""
 
     month: str
     tz: str
     frames: Mapping[str, pd.DataFrame]
     statement: tuple[str, ...]
     record: Mapping[str, Any]
-    """Closing balances, with which the next close compares its opening."""
+    """Closing balances by currency. The next close compares its opening balances with them."""
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a workbook, a page, the postings and the close record into a new folder; return the files.
+        """Write a workbook, a page, the postings and the close record into a new folder; return their paths.
 
-        All files appear at once. If the process is killed earlier, no file remains.
+        The folder appears only when all its files are complete.
 
         Raises:
             FileExistsError: The folder exists.
@@ -50,7 +50,7 @@ class Close:
                 to_file(self.frames, inside / name, tz=self.tz)
             to_file(self.frames["Postings"], inside / names[2])
             postings = inside / names[2]
-            # with a byte order mark, spreadsheets read every script correctly
+            # spreadsheets read a CSV file as UTF-8 only if it has a byte order mark
             postings.write_bytes(codecs.BOM_UTF8 + postings.read_bytes())
             text = json.dumps(self.record, indent=1, sort_keys=True) + "\n"
             (inside / f"close-{self.month}.json").write_text(text, encoding="utf-8")
@@ -130,7 +130,7 @@ def _begin(history: Any) -> str:
 
 
 def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
-    """Return a month's closing balances by currency, which the next close compares with its opening balances."""
+    """Return a month's closing balances by currency, as the record for the next close."""
     table = known.roll_forward()
     until = table[mask(table["month"] <= pd.Timestamp(month))]
     codes = until["currency"] if "currency" in until else pd.Series([until.attrs.get("currency")] * len(until))
@@ -143,10 +143,10 @@ def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
 
 
 def _prior(history: Any, known: Any, former: str | Path | None, since: datetime) -> tuple[pd.DataFrame, list[str]]:
-    """Return postings of earlier months that arrived after their close, and sentences about the changed amounts."""
+    """Return postings of earlier months that the previous close did not know, and sentences about their amounts."""
     start, facts = pd.Timestamp(since), known.facts
     late = mask((facts["known_at"] >= start) & (facts["at"] < start))
-    lines = ["No former close was passed, so the opening balance is not compared with a signed balance."]
+    lines = ["No previous close was passed, so the opening balance is not compared with a closing balance."]
     if former is not None:
         record, signed_ids = _former(Path(former))
         of_month, _ = history.scope.changed(record["month"], None, None, None).rows(facts, "at")
@@ -157,7 +157,8 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
             cents = (signed.get(code, 0), now.get(code, 0), now.get(code, 0) - signed.get(code, 0))
             before, opening, change = (money(amount, code) for amount in cents)
             lines.append(
-                f"Opening: signed {before} by {record['signed_by'] or 'nobody'}, now {opening}: changed by {change}."
+                f"Opening: {before} in the close signed by {record['signed_by'] or 'nobody'}, {opening} now; "
+                f"change {change}."
             )
     rows = facts[late & mask((facts["net_cents"] != 0) | (facts["held_cents"] != 0))].reset_index(drop=True)
     for code, part in rows.groupby("currency", dropna=False):
@@ -169,10 +170,10 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
 
 
 def _former(folder: Path) -> tuple[dict[str, Any], set[str]]:
-    """Return the record of a former close, and the event ids in its postings."""
+    """Return the record of a previous close, and the event ids of its postings."""
     paths = sorted(folder.glob("close-*.json"))
     if len(paths) != 1:
-        raise UsageError(f"{visible(str(folder), 200)} is not the folder of a close", of=_OF)
+        raise UsageError(f"{visible(str(folder), 200)} is not the folder of a close (close-*.json)", of=_OF)
     try:
         record: Any = strict_json.loads(paths[0].read_bytes())
     except strict_json.NotJson as error:

@@ -1,7 +1,7 @@
 """Read logs of webhook events that are larger than memory: one JSON object per line, plain or gzip.
 
-DuckDB parses the lines that contain exactly the members and types of their event kind. All other lines are parsed
-strictly, like events in memory. Both parsers give the same frame.
+DuckDB parses the lines that contain exactly the members and types of their event kind. The strict JSON parser for
+events in memory parses all other lines. Both parsers give the same frame.
 """
 
 import glob
@@ -64,7 +64,7 @@ class Events:
         self.rejects: list[Reject] = []
         self._reject_lines = reject
         self._converter = converter(names)
-        self._own_names = bool(names)  # with other member names, every line is read strictly
+        self._own_names = bool(names)  # DuckDB looks for documented names, so other names need the strict parser
 
     def __repr__(self) -> str:
         return (
@@ -80,7 +80,7 @@ class Events:
         for path in self.paths:
             problems: Lines = []
             for event in self._events(path, problems):
-                if problems:  # in line order, so that an error precedes the events of later lines
+                if problems:  # raise an error here, before the events of later lines are yielded
                     self._reject(path, problems)
                 yield event
             self._reject(path, problems)
@@ -97,12 +97,12 @@ class Events:
                     yield event
 
     def _reject(self, path: Path, problems: Lines) -> None:
-        """Record lines that are not events, or raise one error for all of them."""
+        """Add problem lines to `rejects`. If problem lines are errors, raise one error that lists them."""
         wrong = [] if self._reject_lines else [line for line in problems if line[1] not in SKIPPED]
         if wrong:
             listed = "; ".join(f"line {number}: {problem}" for number, problem in wrong[:_LISTED])
             more = f"; and {len(wrong) - _LISTED:,} more" if len(wrong) > _LISTED else ""
-            way = '. Read the other lines with invalid="reject"'
+            way = '. Pass invalid="reject" to skip such lines'
             raise UsageError(f"{path.name}, {listed}{more}{way}", of="events.read_log")
         known = {(reject.file, reject.line) for reject in self.rejects} if problems else set()
         self.rejects += [Reject(path.name, *line) for line in problems if (path.name, line[0]) not in known]
@@ -139,7 +139,7 @@ class Events:
         layout = events_layout(kinds or EVENT_KINDS)
         shown = layout.shown(reveal)
         tables = list(self._tables(layout, kinds, shown, progress))
-        if of is None:  # columns of the event kinds that the log contains
+        if of is None:  # keep only the columns of event kinds that the log contains
             layout = events_layout({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
             names = [*(column.name for column in layout.columns), EXTRA]
             tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
@@ -153,11 +153,11 @@ class Events:
         reveal: Collection[str] = (),
         progress: bool | ProgressCallback = True,
     ) -> Path:
-        """Write the events to a typed Parquet file in bounded memory, with the columns of all kinds, or of `of`.
+        """Write the events to a typed Parquet file in bounded memory. The file has the columns of the kinds in `of`.
 
         Args:
             path: The file.
-            of: Keep only events of one kind or pattern, as in `frame`.
+            of: Keep only events of one kind or pattern, as in `frame`; default all kinds.
             reveal: Names of masked columns to show.
             progress: As for `frame`.
 
@@ -212,7 +212,7 @@ class Events:
 
     def _notes(self) -> list[str]:
         count = len(self.rejects)
-        return [f"Left out, not events: {counted(count, 'lines')}; see rejects."] * bool(count)
+        return [f"Left out: {counted(count, 'lines')} without an event; see rejects."] * bool(count)
 
     def _tables(
         self, layout: FrameLayout, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
@@ -234,7 +234,7 @@ class Events:
 
     @contextmanager
     def _progress(self, progress: bool | ProgressCallback) -> Iterator[Callable[..., None]]:
-        """Report progress in bytes read and rows found."""
+        """Yield a function that reports the progress: the bytes and rows that were read."""
         report = progress_callback(progress)
         state = Progress(total=max(sum(path.stat().st_size for path in self.paths) // 1_000_000, 1), unit="MB")
         read = 0.0
@@ -275,7 +275,7 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", 
         is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)
         matches = sorted(glob.glob(pattern)) if is_pattern else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):
-            raise UsageError([Problem("paths", "file", f"name no event log: {visible(str(path), 200)}")], of="read_log")
+            raise UsageError([Problem("paths", "file", f"no such event log: {visible(str(path), 200)}")], of="read_log")
         files += map(Path, matches)
     if invalid not in ("raise", "reject"):
         raise UsageError([not_allowed("invalid", invalid, ("raise", "reject"))], of="read_log")

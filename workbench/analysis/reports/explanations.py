@@ -44,7 +44,7 @@ class Explanations(View):
         *,
         minus: tuple[Any, ...] | None = None,
     ) -> pd.DataFrame:
-        """Return the source rows from which a number in a report results exactly, with their events and requests.
+        """Return the source rows that add up to a number in a report, with their events and requests.
 
         Args:
             frame: A report that this process computed.
@@ -119,7 +119,9 @@ def _part(frame: pd.DataFrame, column: str, row: int) -> Part:
         part = Part(frame.iloc[[row]], values.fillna(0) if is_amount else values, "sum" if is_amount else "record")
     else:
         raise UsageError(
-            "the frame is not a report of this process: merge, concat and saving it remove its source rows", of=_OF
+            "the frame is not a report that this process computed; merging, concatenating or saving a report removes "
+            "the links to its source rows",
+            of=_OF,
         )
     if part is None:
         raise UsageError(f"{column} is not a number computed from rows", of=_OF)
@@ -127,7 +129,7 @@ def _part(frame: pd.DataFrame, column: str, row: int) -> Part:
     if is_missing(number) and (is_missing(total) or part.statistic == "sum"):
         return part
     if not _is_same(number, total):
-        raise UsageError(f"{column} is {number} here and {total} in the report: it has changed since", of=_OF)
+        raise UsageError(f"{column} is {number} in the frame but {total} in the report: the frame was changed", of=_OF)
     return part
 
 
@@ -187,12 +189,12 @@ def _difference(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.DataFrame:
-    """Return contributions with their events. Postings replace transactions if they give the same number.
+    """Add the events behind each contribution. Postings replace transactions if the postings give the same numbers.
 
     Args:
         table: Rows with the column `contribution`.
         facts: The facts of a history.
-        source: A session, whose sandbox knows the request behind each event.
+        source: Source of the history. If it has a sandbox, the request behind each event is known.
     """
     facts = shown(facts[facts["transaction_id"].isin(table["transaction_id"]).to_numpy(dtype=bool)])
     if "event_id" not in table:
@@ -213,7 +215,7 @@ def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.
 
 
 def _as_postings(table: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
-    """Return the transactions' postings if one of their amount columns gives the same contributions, else the table."""
+    """Return postings instead of transactions, if an amount column of the postings gives the same contributions."""
     contributed = table.groupby("transaction_id")["contribution"].sum()
     for amount in ("held_cents", "posted_cents", "refunded_cents", "net_cents"):
         changes = facts[(facts[amount] != 0).to_numpy(dtype=bool, na_value=False)]

@@ -2,7 +2,7 @@
 
 A fact has the time when it happened (`at`) and the time when it became known (`known_at`). It also names the clock of
 `at`: "event" for a time inside the event, "delivery" for the time of its delivery, "arrival" for the clock of this
-machine. The time of an event without a time is bounded by its neighbors in the source (`earliest`, `latest`).
+machine. If an event has no time, its neighbors in the source give bounds for it (`earliest`, `latest`).
 """
 
 from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ def coded(values: "pd.Series[Any]", write: Callable[[str], str] | None = None) -
 
 
 def repeated(values: "pd.Series[Any]") -> NDArray[np.bool_]:
-    """Return a mask of the ids that occur in an earlier row."""
+    """Return a mask of the rows whose id also occurs in an earlier row."""
     words = byte_columns(values)
     if words:
         hashes = np.sort(hashes_of(words))
@@ -71,7 +71,7 @@ def repeated(values: "pd.Series[Any]") -> NDArray[np.bool_]:
 
 
 def hashes_of(words: "list[NDArray[np.uint64]]") -> NDArray[np.uint64]:
-    """Return a hash of each row of words."""
+    """Return a hash of each id from its `byte_columns`."""
     hashes = np.zeros(len(words[0]), "u8")
     for word in words:
         hashes = (hashes ^ word) * np.uint64(0x9E3779B97F4A7C15)
@@ -112,7 +112,7 @@ def mask(values: "pd.Series[Any]") -> Any:
 def whole(values: "pd.Series[Any]") -> Any:
     """Return an integer column as an array, with 0 for missing values."""
     numbers = values.to_numpy(dtype="int64", na_value=0)
-    return numbers.view("int64")  # the dtype object of a pickled frame makes NumPy add thirty times slower
+    return numbers.view("int64")  # with the dtype object of a pickled frame, NumPy adds thirty times slower
 
 
 def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame, list[str]]:
@@ -134,7 +134,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         if not pd.isna(lag) and not _LEAST_LAG <= lag <= _MOST_LAG:
             given = given.mask(rows)
             notes.append(
-                f"The times of {name} come from another clock than the events ({_lag(abs(lag))} apart) and are "
+                f"The times of {name} come from a different clock than the events ({_lag(abs(lag))} apart) and are "
                 "not used."
             )
     own = own.fillna(given.where(mask(clock == "event")))
@@ -229,7 +229,7 @@ def begun_earlier(facts: pd.DataFrame) -> pd.DataFrame:
 
 
 def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows that were known at a time, and the rows for which this is unclear."""
+    """Return the rows that were known at a time, and the rows that may have been known."""
     at = pd.Timestamp(moment)
     known_at = rows["known_at"].fillna(rows["at"])
     known = mask(known_at < at) | mask(known_at.isna() & (rows["latest"] <= at))

@@ -1,4 +1,4 @@
-"""The filter of a history: period, time zone, currency, and the time as of which facts are known."""
+"""The filter of a history: period, time zone, currency, and the time at which facts must be known."""
 
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,7 @@ class Filter:
     """The period as the caller passed it. It is parsed again if the time zone changes."""
 
     def changed(self, period: object, tz: str | None, currency: str | None, at: object) -> "Filter":
-        """Return a copy of the filter with the given values. An argument of None changes nothing.
+        """Return a copy of the filter with other values. An argument of None keeps the value.
 
         Raises:
             UsageError: A value is not a period, time zone, currency or time.
@@ -67,7 +67,7 @@ class Filter:
         return pd.Timestamp(self.since), pd.Timestamp(self.until)
 
     def rows(self, table: pd.DataFrame, time: str) -> tuple[pd.DataFrame, list[Left]]:
-        """Return the rows in the currency and period, and the excluded rows. An unclear period excludes a row."""
+        """Return the rows in the currency and period, and the rows in other currencies or with an unknown period."""
         left = []
         if self.currency is not None:
             own = mask(table["currency"] == self.currency)
@@ -84,4 +84,4 @@ class Filter:
             first, last = first.fillna(table["earliest"]), last.fillna(table["latest"])
         inside = mask((first >= since) & (last < until))
         unknown = ~inside & ~mask(first >= until) & ~mask(last < since)
-        return table[inside], [*left, Left("period not known", table[unknown])]
+        return table[inside], [*left, Left("with an unknown period", table[unknown])]

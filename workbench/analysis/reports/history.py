@@ -71,7 +71,7 @@ def _is_refund(table: pd.DataFrame) -> Any:
 
 
 def history(source: object) -> "History":
-    """Return the history of card transactions in any source. The history has one method for each report.
+    """Return the history of card transactions from a session, log, frame or other source. Its methods are the reports.
 
     Args:
         source: A session, a sandbox, an inbox, a log (`events.read_log`, a file, or a folder of overlapping files),
@@ -92,7 +92,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     """Card transactions from one source: what happened, when, by which clock, and how far the source reaches."""
 
     def postings(self) -> pd.DataFrame:
-        """Return the facts, one row for each request, decline, hold, increase, release, settlement and refund.
+        """Return the postings, one row for each request, decline, hold, increase, release, settlement and refund.
 
         A refund counts in the period in which it was made, so a later event never changes an earlier period. Duplicate
         events count once.
@@ -100,18 +100,19 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         Returns:
             Columns transaction_id, event_id, posting, at, known_at, clock ("event", "delivery" or "arrival"), earliest
             and latest (bounds, if `at` is missing), requested_cents, held_cents, posted_cents, refunded_cents,
-            net_cents (Int64; the changes that the row makes, in the minor unit of `currency`), the parties,
+            net_cents (Int64; the changes that the row makes, in the minor unit of `currency`), card, user, merchant,
             declined_reason, local_amount_cents, local_currency, authorized_at, and your own columns. A settlement below
             its hold has a second row that releases the difference. `held_cents` is missing if the hold is not in the
             source.
         """
         rows, left, _ = self._rows(self.facts, "at")
         table = self._own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
-        begun = Left("a hold that began before the source", rows.loc[mask(rows["held_cents"].isna()), ["currency"]])
+        unheld = rows.loc[mask(rows["held_cents"].isna()), ["currency"]]
+        begun = Left("with a hold that began before the source", unheld)
         return self._marked(table, "postings", [*left, begun], "postings", currency=self._currency_of(rows))
 
     def transactions(self) -> pd.DataFrame:
-        """Return one row per card transaction with its amounts, parties, status and times.
+        """Return one row per card transaction with its amounts, card, user, merchant, status and times.
 
         Cents are the minor unit of the row's `currency`. The yen has no minor unit, so an amount in JPY is in yen.
 
@@ -126,7 +127,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         rows, left, _ = self._rows(self._folded, "authorized_at")
         untimed = mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())
         refunded = rows.loc[untimed, ["currency", "refunded_cents"]]
-        left.append(Left("", refunded, "Refunded transactions without a time of the refund: {count:,}{amounts}."))
+        left.append(Left("", refunded, "Refunded transactions without a refund time: {count:,}{amounts}."))
         table = self._own(rows.reset_index(drop=True))
         return self._marked(table, "transactions", left, currency=self._currency_of(rows))
 
@@ -149,7 +150,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         moved = facts.loc[is_moved, [name for name in facts if name in _MOVED or str(name).removeprefix(OWN) in groups]]
         moved, left, period = self._rows(moved, "at", freq)
         unknown = mask(moved["posted_cents"].isna())
-        left.append(Left("amount not known", moved[unknown]))
+        left.append(Left("with an unknown amount", moved[unknown]))
         moved = moved[~unknown]
         keys = self._keys(moved, groups, period, _SPEND, "history.spend")
         rows = Rows(moved, keys, facts, moved.index.to_numpy())
@@ -162,7 +163,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         """Return the transactions whose request is in the source. Only they count in rates."""
         rows, left, period = self._rows(self._folded if table is None else table, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
-        left.append(Left("their request is not in the source", rows[~begun]))
+        left.append(Left("without a request in the source", rows[~begun]))
         return rows[begun], left, period
 
     def _asked(self, freq: Every | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
@@ -171,7 +172,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return rows[~_is_refund(rows)], left, period
 
     def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
-        """Return the numbers of approved and declined authorizations, by period and columns.
+        """Count approved and declined authorizations by period and other columns.
 
         Args:
             by: One or more columns to group by, such as "merchant_category_code".
@@ -309,7 +310,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         table, left, _ = self._rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
         first, last = table["at"].fillna(table["earliest"]), table["at"].fillna(table["latest"])
         is_now, is_before = mask(first >= since), mask(last < since)
-        left.append(Left("period not known", table[~is_now & ~is_before]))
+        left.append(Left("with an unknown period", table[~is_now & ~is_before]))
         notes: list[str] = []
         until = None if self.until is None else pd.Timestamp(self.until)
         is_running = until is not None and until < end
@@ -320,7 +321,8 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             same = same_part.tz_localize(local_zone, ambiguous=True, nonexistent="shift_forward")
             is_before = is_before & mask(last <= same)
             notes.append(
-                f"{scope.period} is running: compared with the same part of the previous period, to {same:%d %B %H:%M}."
+                f"{scope.period} is running: compared with the same part of the previous period, until "
+                f"{same:%d %B %H:%M}."
             )
         chosen = is_now | is_before
         table = table[chosen]
@@ -356,7 +358,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             self.facts.loc[is_money, columns], "at", freq, attrs.evolve(self.scope, since=None)
         )
         begun = mask(facts["held_cents"].isna())
-        left.append(Left("a hold that began before the source", facts.loc[begun, ["currency"]]))
+        left.append(Left("with a hold that began before the source", facts.loc[begun, ["currency"]]))
         held, is_settlement = whole(facts["held_cents"]), mask(facts["posting"] == "settlement")
         amounts = {
             "held_cents": held,

@@ -1,4 +1,7 @@
-"""Parse the lines of an event log into columns: regular lines with DuckDB and Arrow, all others strictly."""
+"""Parse the lines of an event log into columns.
+
+DuckDB and Arrow parse regular lines in bulk. The strict JSON parser parses all other lines one by one.
+"""
 
 import gzip
 import json
@@ -38,12 +41,12 @@ _CACHED = 500_000
 _DELIVERED = "delivered"
 _NOT_LOGS = {
     b"PK\x03\x04": "a ZIP archive or a spreadsheet",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet or document of an old format",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet or document in an old format",
     b"PAR1": "a Parquet file",
     b"%PDF": "a PDF document",
-    b"BZh": "packed with bzip2",
-    b"\xfd7zXZ": "packed with xz",
-    b"\x28\xb5\x2f\xfd": "packed with zstd",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
 }
 """First bytes of files that are not logs."""
 Kinds = frozenset[str] | None  # None means all kinds, including unknown kinds
@@ -82,7 +85,7 @@ UNFINISHED, NO_EVENT, NEW_KIND = (
     "event of an unknown kind",
 )
 SKIPPED = (UNFINISHED, NO_EVENT, NEW_KIND)
-"""Reasons for which a line is skipped and listed, but never an error."""
+"""Reasons to skip a line and list it in `rejects`. Such lines never raise an error."""
 
 
 def duckdb() -> Any:
@@ -111,7 +114,7 @@ def log_blocks(path: Path) -> Iterator[Block]:
     """Yield the lines of a file in blocks of about `BLOCK` bytes.
 
     Raises:
-        UsageError: The file is damaged.
+        UsageError: The file is damaged, or is not a log.
     """
     with path.open("rb") as raw:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
@@ -140,7 +143,7 @@ def _skip_line(file: Any) -> int:
     """Skip the rest of an overlong line; return its number of bytes.
 
     Raises:
-        LimitExceeded: The line does not end.
+        LimitExceeded: More than `_MAX_SKIPPED` bytes would be skipped.
     """
     skipped = 0
     while rest := file.readline(MAX_LINE):
@@ -173,7 +176,7 @@ def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None,
 
 
 class BlockReader:
-    """Reader of blocks of lines into columns: regular lines with DuckDB and Arrow, all others strictly.
+    """Reader of blocks of lines into columns. DuckDB and Arrow parse regular lines, the strict JSON parser all others.
 
     A regular line has exactly as many quotation marks as the members of its event kind need, so it has no unknown and
     no duplicate member. Its texts have no escapes, and its numbers, times and enum values convert exactly.
@@ -181,7 +184,7 @@ class BlockReader:
     Args:
         engine: DuckDB.
         layout: The columns.
-        kinds: Event kinds to return.
+        kinds: Event kinds to return; None for all kinds, including unknown kinds.
         shown: The masked columns to show.
         converter: Parses an event strictly.
         exact: Whether to parse every line strictly.
@@ -206,7 +209,7 @@ class BlockReader:
         masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
-        # For each wire path, whether each kind has that member or object. The last entry, for unknown kinds, is False.
+        # For each wire path, whether events of each kind can have it. The last entry (unknown kinds) is False.
         self._has: dict[str, Any] = {}
         for place, kind in enumerate(self._names):
             for path in _all_paths(events_layout({kind}).columns):
@@ -348,11 +351,11 @@ class BlockReader:
             return cursor.sql(query).to_arrow_table()
 
 
-# All names in these queries come from the interface, never from a log.
+# All names in these queries come from the interface, never from a log, so no SQL can be injected.
 
 
 def _select(columns: Iterable[Column], kinds: Kinds) -> str:
-    """Return the SQL that parses lines of some event kinds into JSON structures."""
+    """Return the SQL that parses `columns` as JSON, for lines of the given kinds (None: all) and of unknown kinds."""
     structure: dict[str, Any] = {"resource": "JSON", "action": "JSON"}
     for column in columns:
         *parents, last = column.wire.split(".")
@@ -477,7 +480,7 @@ _CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
 
 
 def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
-    """Return masked texts or numbers."""
+    """Mask values: texts with the function of their format, if there is one, and all other values as dots."""
     if of_format is None or not pa.types.is_large_string(values.type):
         return pc.if_else(pc.is_valid(values), pa.scalar(DOTS, pa.large_string()), None)
     encoded = values.dictionary_encode()

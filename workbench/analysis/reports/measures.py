@@ -14,12 +14,22 @@ import attrs
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from workbench.analysis.reports.facts import CODED, MONEY, NUMBER, shown, whole
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
-from workbench.analysis.tables.rows import EXACT, TEXT, MemoryMark, decimal_series, decimals, is_missing
+from workbench.analysis.tables.rows import (
+    EXACT,
+    TEXT,
+    MemoryMark,
+    decimal_series,
+    decimals,
+    is_missing,
+    packed,
+    to_pandas,
+)
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import counted, money
@@ -53,7 +63,7 @@ def sums(*names: str) -> tuple[Measure, ...]:
 
 @attrs.frozen
 class Share:
-    """A measure divided by another measure, taken from the same row, from another row, or over all rows.
+    """A measure divided by another measure of the same row, of another row, or summed over all rows.
 
     Args:
         name: Name of the column.
@@ -145,9 +155,10 @@ class Rows:
             np.add.at(sums, codes, whole(values))
             return pd.array(sums, dtype="Int64")
         table = pa.table({"group": codes, "value": pa.array(values.array)})
-        by_group = table.group_by("group", use_threads=False)  # with threads, the groups have no order
-        known = [value or Decimal(0) for value in by_group.aggregate([("value", "sum")])["value_sum"].to_pylist()]
-        return decimal_series(known or [Decimal(0)] * len(groups)).array
+        by_group = table.group_by("group", use_threads=False)  # with threads, the order of groups varies
+        sums = by_group.aggregate([("value", "sum")])["value_sum"].combine_chunks()
+        known = pc.coalesce(sums, pa.scalar(Decimal(0), sums.type))
+        return to_pandas(packed(known if len(known) else [Decimal(0)] * len(groups)))
 
     def part(self, measure: Measure, cells: Mapping[str, Any], period: str) -> Part:
         """Return the rows behind a measure in the report row that has these cells."""
@@ -225,8 +236,8 @@ def report(
     """Return a report with one row for each group, and one column for each measure.
 
     Args:
-        rows: The rows.
-        measures: The columns.
+        rows: Source rows with their grouping columns.
+        measures: Columns of the report, after the grouping columns.
         largest: Measure that sorts the rows in descending order. By default the rows are in the order of their groups.
         freq: Period of the first grouping column. The report then has the column `running`.
         tz: Time zone of periods.
@@ -258,7 +269,7 @@ def report(
 
 
 def _filled(frame: pd.DataFrame, period: str, others: list[str], freq: Every) -> pd.DataFrame:
-    """Return a report with a row for each period from the first to the last, in each combination of other groups."""
+    """Add a row of zeros for each missing period between the first and the last, for each combination of `others`."""
     periods = pd.DataFrame({period: every_period(frame[period], freq)})
     grid = periods.merge(frame[others].drop_duplicates(), how="cross") if others else periods
     filled = grid.merge(frame, on=[period, *others], how="left")
@@ -295,7 +306,7 @@ def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
 
 
 def caveats_of(left: Iterable[Left], noun: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return a note for each caveat and currency, largest amount first, and data on each group of excluded rows."""
+    """Return a note for each caveat and currency, largest amount first, and the numbers in the notes as data."""
     entries: list[tuple[float, str, dict[str, Any]]] = []
     for part in left:
         names = [name for name in (*MONEY, *_OTHER_AMOUNTS) if name in part.rows]

@@ -36,8 +36,8 @@ class PointReports(View):
 
         Returns:
             Columns: the group (named after `by`), earned, clawed_back, redeemed, outstanding (decimals), rows (Int64).
-            `clawed_back` is the sum of the earned rows below 0. Redemptions count from `created_at`. The service
-            reports no expiry of points.
+            `clawed_back` is the sum of the negative earned rows, without its sign. Redemptions count from `created_at`.
+            The service reports no expiry of points.
 
         Raises:
             UsageError: Only a part of the rows was read and `opening` is not given, or a value is not allowed.
@@ -80,7 +80,7 @@ class PointReports(View):
         if self.scope.at is not None:
             data, until = data[mask(data["at"] < pd.Timestamp(self.scope.at))], self.scope.at
         month = steps(data["at"], "month", self.scope.tz)
-        if before and len(data):  # add a row for the time before the first month
+        if before and len(data):  # the opening balance is a row in the month before the first month
             data = _with_opening(data, before)
             month = pd.concat([pd.Series([month.min() - pd.DateOffset(months=1)]), month], ignore_index=True)
             month = month.astype("datetime64[s]")

@@ -29,7 +29,7 @@ from workbench.sandbox.control_records import Delivery
 
 
 def _synchronous(api: object) -> Any:
-    """Return a synchronous session; refuse any other object."""
+    """Return the session; refuse an asynchronous session."""
     refuse_async(api, "sql")
     return api
 
@@ -48,7 +48,7 @@ _WIDEST = pa.decimal128(38, 18)
 _MAX_QUERY = 100_000
 _MAX_RESULT = 2**30  # bytes
 _MAX_MEMORY = 2 * 10**9  # bytes for the query; its process may use twice this, plus 3 times the tables' size and 1 GiB
-_MAX_SECONDS = 120.0  # seconds from the call to the result
+_MAX_SECONDS = 120.0  # maximum seconds from the call to the result
 
 
 def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tupl
         except subprocess.TimeoutExpired:
             return f"it takes longer than {_MAX_SECONDS:.0f} seconds", [], None
         finally:
-            process.kill()  # the process ends even after an interrupt
+            process.kill()  # otherwise an interrupted query would go on
             process.wait()
     head, _, rest = output.partition(b"\n")
     if not head:

@@ -76,7 +76,7 @@ def _parsed(engine: Any, query: str) -> Any:
 
 
 def _functions(tree: object) -> Iterator[tuple[str, str]]:
-    """Yield the functions of a parsed query: whether the function is a table function, and its name."""
+    """Yield each function that a parsed query calls: "TABLE_FUNCTION" or "FUNCTION", and the function's name."""
     for node in _nodes(tree):
         if node.get("type") == "TABLE_FUNCTION":
             yield "TABLE_FUNCTION", str(node["function"]["function_name"]).lower()
@@ -97,7 +97,7 @@ def _nodes(tree: object) -> Iterator[dict[str, Any]]:
 
 
 def _without_unit(parsed: object) -> Iterator[str]:
-    """Yield the column names that a query uses for amounts in cents without stating the unit."""
+    """Yield the result columns that contain amounts in cents or USD under a name without the unit."""
     for select in (node for node in _nodes(parsed) if "select_list" in node):
         for item in select["select_list"]:
             alias = str(item.get("alias") or "")

@@ -35,7 +35,7 @@ BREAKS: Mapping[str, tuple[str, str]] = {
     "currency differs": ("another currency was booked", "book it in the currency of the settlement"),
     "late": ("booked in a different period", "accrue it in the period in which it was made"),
     "orphan refund": ("a refund whose purchase is on neither side", "find the purchase in an earlier period"),
-    "no id": ("the row names no transaction", "add the id; it is never matched"),
+    "no id": ("the row names no transaction", "add the id; a row without one is never matched"),
 }
 """Kinds of differences, each with its probable cause and the next step."""
 _PAIRED = ("sign reversed", "hundredfold", "amount differs")
@@ -98,7 +98,7 @@ def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
     if scope.currency is not None:
         moved = moved[mask(moved["currency"] == scope.currency)]
     inside, left, _ = history._rows(moved, "at")
-    unknown = pd.concat([part.rows for part in left if part.reason == "period not known"] or [moved.iloc[:0]])
+    unknown = pd.concat([part.rows for part in left if part.reason == "with an unknown period"] or [moved.iloc[:0]])
     table = history._folded
     settled_above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True))
     refunded_above = mask((table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0))
@@ -141,6 +141,8 @@ def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataF
     if stated.notna().any() or ("currency" in ledger and ledger.empty):
         if stated.isna().any():
             raise UsageError("the ledger has rows without a currency: fill them, or drop the column", of=_OF)
+        if not stated.str.fullmatch("[a-z]{3}").all():
+            raise UsageError("the ledger's currencies must be codes of three letters, such as USD", of=_OF)
         side["currency"] = stated.array
     else:
         codes = [history.scope.currency] if history.scope.currency else [*theirs["currency"].dropna().unique()]
@@ -167,8 +169,8 @@ def _times(ledger: pd.DataFrame, tz: str) -> Any:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
     given: pd.Series[Any] = ledger["at"]
     if not is_datetime64_any_dtype(given.dtype):
-        texts = given.astype(TEXT)
-        naive = ~texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False)
+        texts = given.astype(TEXT).str.strip()
+        naive = ~texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)? ?[+-]\d\d)$", regex=True, na=False)
         times = pd.to_datetime(texts.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
         local = times.dt.tz_localize(None).dt.tz_localize(tz, ambiguous=True, nonexistent="shift_forward")
         times = times.where(~mask(naive), local.dt.tz_convert("UTC").astype(TIME))
@@ -223,7 +225,7 @@ def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
-    """Return the matched pairs whose sides are in different periods, with the amount of each side in this period."""
+    """Return a break for each matched pair in different periods, with each side's amount in the filter's period."""
     times = [pairs[f"at_{name}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None) for name in ("mine", "theirs")]
     months = [moments.dt.to_period("M") for moments in times]
     late = mask(months[0].notna() & months[1].notna() & (months[0] != months[1]))
@@ -248,7 +250,7 @@ def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFr
 
 
 def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Return the unmatched rows of both sides, paired by id and occurrence."""
+    """Return the breaks of unmatched rows. Rows of both sides are paired by id and occurrence."""
     rest = []
     for side in (mine, theirs):
         part = side[~side["matched"] & side["inside"]]
@@ -341,7 +343,7 @@ def _statement(
         lines.append(f"Difference: {money(totals[0] - totals[1], code)}.")
         counts = explained.groupby("break", sort=False)["difference_cents"].agg(["size", "sum"])
         lines += [
-            f"Explained, {kind}: {counted(size, 'rows')}, {money(int(total), code)}."
+            f"Explained ({kind}): {counted(size, 'rows')}, {money(int(total), code)}."
             for kind, size, total in counts.itertuples()
         ]
         pairs = int(own["break"].isin(_PAIRED).sum())
@@ -349,7 +351,7 @@ def _statement(
         if len(undated):
             total = money(int(undated["net_cents"].sum()), code)
             postings = counted(len(undated), "postings")
-            lines.append(f"Not explained: unknown, since {postings} ({total} net) have no known period.")
+            lines.append(f"Not explained: unknown, because the period of {postings} ({total} net) is not known.")
         else:
             lines.append(f"Not explained: {money(left, code)}, in {counted(pairs, 'pairs')} of different amounts.")
     lines += [f"Matched by net amount, not row by row: {counted(many, 'ids')}."] * bool(many)

@@ -48,7 +48,7 @@ def _check_columns(frame: pd.DataFrame, needed: Collection[str], of: str) -> Non
         UsageError: A column is missing or duplicated.
     """
     if missing := [name for name in needed if [*frame].count(name) != 1]:
-        raise UsageError(f"the frame must have one column {missing[0]}", of=of)
+        raise UsageError(f"the frame must have exactly one column {missing[0]}", of=of)
 
 
 # -- applications
@@ -60,7 +60,7 @@ def _timed(history: "RecordReports") -> tuple[pd.DataFrame, list[str]]:
     timed = changes[changes["at"].notna()]
     notes = list(changes.attrs.get("notes", ()))
     if untimed := len(changes) - len(timed):
-        notes.append(f"Left out, without a time: {counted(untimed, 'changes')}.")
+        notes.append(f"Left out: {counted(untimed, 'changes')} without a time.")
     return timed, notes
 
 
@@ -68,7 +68,7 @@ def _timed(history: "RecordReports") -> tuple[pd.DataFrame, list[str]]:
 
 
 def roll_forward_of_disputes(source: object, *, at: datetime, tz: str) -> pd.DataFrame:
-    """Return a monthly roll-forward of open disputes until a time. Later changes of a dispute do not alter it."""
+    """Return a monthly roll-forward of open disputes until a time. Later changes of disputes do not alter its rows."""
     table, notes = disputes_of(source)
     table = table[mask(table["created_at"] < pd.Timestamp(at))]
     resolved = table[mask(table["resolved_at"] < pd.Timestamp(at))]
@@ -124,9 +124,9 @@ def _token_values(contracts: object) -> pd.DataFrame:
         table["advance_usd"] = decimal_series([None if a is None else a / 100 for a in advances])
     notes = [*tokens.attrs.get("notes", ())]
     if bare := int(tokens["tokens.address"].isna().sum()):
-        notes.append(f"{bare:,} contracts have an empty or missing list of tokens, which adds nothing to totals.")
+        notes.append(f"{bare:,} contracts have an empty or missing list of tokens, and add nothing to totals.")
     if missing := int(table["value_usd"].isna().sum()):
-        notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
+        notes.append(f"{missing:,} tokens without a balance or a rate have no value in this report.")
     return mark_report(table, "contract_values", notes)
 
 
@@ -173,7 +173,7 @@ class RecordReports(View):
         return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [])
 
     def time_in_status(self) -> pd.DataFrame:
-        """Return the time that each user spent in each status until the filter's time, one row per stay.
+        """Return the time that each user spent in each status until the filter's time, one row per stay in a status.
 
         Returns:
             Columns user_id, status, since, until, days (Float64).
@@ -209,10 +209,10 @@ class RecordReports(View):
         names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
         age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
         for count, reason in ((len(table) - len(known), "without a time"), (len(known) - len(data), "opened later")):
-            notes += [f"Left out, {reason}: {counted(count, 'disputes')}."] * bool(count)
+            notes += [f"Left out: {counted(count, 'disputes')} {reason}."] * bool(count)
         if unknown := int((status == "unknown").sum()):
             notes.append(
-                f"{unknown:,} disputes were resolved later or at an unknown time, so their status then is unknown."
+                f"{unknown:,} disputes were resolved later or at an unknown time, so their earlier status is unknown."
             )
         if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
             notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")

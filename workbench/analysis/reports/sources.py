@@ -29,7 +29,7 @@ from workbench.analysis.reports.facts import (
     timed,
 )
 from workbench.analysis.reports.log_lines import NEW_KIND, NO_EVENT
-from workbench.analysis.reports.source_columns import cents_of, check_columns, converted, typed, words_of
+from workbench.analysis.reports.source_columns import cents_of, check_columns, converted, ids_of, typed, words_of
 from workbench.analysis.reports.transaction_rows import TIMES, events_of_transactions, newest_rows
 from workbench.analysis.tables.event_frames import UNREAD_TIME, events_frame
 from workbench.analysis.tables.read_table import read_table
@@ -53,6 +53,7 @@ _SPEND = {
 }  # fmt: skip
 """Member of an event's spend object for each column."""
 _TRANSACTION = frozenset({"transaction_id", "authorized_cents", "posted_cents", "refunded_cents"})
+_IDS = ("transaction_id", "event_id", "id", "body.id")
 _CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
 
 _OTHER = (
@@ -62,18 +63,21 @@ _OTHER = (
     {"status", "previous"},
     {"body.application_status"},
 )
-"""Columns of frames that hold no card transactions."""
+"""Columns by which frames without card transactions are recognized."""
 _RECORD = frozenset({"kind", "id", "tenant"})
 """Members that each record of a sandbox has."""
 
 
 @attrs.frozen
 class Left:
-    """Rows with a caveat: by default, that a report leaves them out. `sentence` is the template of the note."""
+    """Rows with a caveat. The default caveat is that a report leaves out the rows. `sentence` is the note's template.
+
+    `reason` follows the number of rows in the note, as in "Left out: 3 postings without a currency".
+    """
 
     reason: str
     rows: pd.DataFrame
-    sentence: str = "Left out, {reason}: {rows}{amounts}."
+    sentence: str = "Left out: {rows} {reason}{amounts}."
 
 
 @attrs.frozen(eq=False)
@@ -100,12 +104,12 @@ class Reading:
     """Events that `anomalies` lists."""
 
     def facts(self, at: datetime | None) -> tuple[pd.DataFrame, Left]:
-        """Return the facts that were known at a time, and the rows for which this is unclear."""
+        """Return the facts that were known at a time, and the facts that may have been known."""
         rows, rest = self.rows, self.rows.iloc[:0]
         if at is not None:
             rows, rest = known_by(rows, at)
         facts, left = (table if "posting" in table else facts_of(table) for table in (rows, rest))
-        return facts, Left("unknown whether it was known then", left)
+        return facts, Left("that may have become known later", left)
 
 
 def read(source: object) -> Reading:
@@ -136,7 +140,7 @@ def read(source: object) -> Reading:
 
 
 def is_other(source: object) -> bool:
-    """Return whether a source holds records for reports on something other than card transactions."""
+    """Return whether a source has records other than card transactions, such as rewards, for their own reports."""
     if isinstance(source, pd.DataFrame) and _RECORD <= set(source):
         source = source.iloc[:1].to_dict("records")
     if isinstance(source, pd.DataFrame):
@@ -214,6 +218,7 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
     about: Any = frame.attrs
     notes = [] if "kind" in about else [UNKNOWN]
     more: dict[str, Any] = {"complete": about.get("complete")}
+    frame = ids_of(frame, _IDS)
     until = about.get("until") and datetime.fromisoformat(about["until"])
     if "posting" in frame and "transaction_id" in frame:
         frame = frame.assign(posting=words_of(frame["posting"], POSTINGS))
@@ -222,12 +227,18 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         repeated = mask(keys.duplicated() & table["event_id"].notna())
         caveat = Left("", table[repeated], "Postings that occur more than once: {count:,}{amounts}; each counts once.")
         table = table[~repeated].reset_index(drop=True)
-        caveats = (nameless, caveat, _equal(table, "event_id", DTYPES))
+        kindless = Left(
+            "", table[mask(table["posting"].isna())], "Rows without a posting: {count:,}{amounts}; each counts."
+        )
+        caveats = (nameless, caveat, kindless, _equal(table, "event_id", DTYPES))
         notes += _unit(table)
         return Reading("frame of postings", table, until or _last(table), tuple(notes), caveats, **more)
-    if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
+    absent = _TRANSACTION - set(frame)
+    if "authorized_cents" in frame and len(absent) == 1:
+        raise UsageError(f"the frame of transactions has no column {min(absent)}", of="history")
+    if "net_cents" in frame and "transaction_id" in frame and absent:
         return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
-    if _TRANSACTION <= set(frame):
+    if not absent:
         if "status" in frame:
             frame = frame.assign(status=words_of(frame["status"], STATUSES))
         newest, older = newest_rows(frame)
@@ -259,11 +270,15 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
 
 
 def _with_net(table: pd.DataFrame) -> pd.DataFrame:
-    """Return postings whose net amount is the posted amount minus the refunded amount.
+    """Fill missing amounts of postings: the net amount is the posted amount minus the refunded amount.
 
     Raises:
         UsageError: A row has another net amount.
     """
+    table = table.assign(
+        posted_cents=table["posted_cents"].fillna(table["net_cents"] + table["refunded_cents"]),
+        refunded_cents=table["refunded_cents"].fillna(table["posted_cents"] - table["net_cents"]),
+    )
     net = table["posted_cents"] - table["refunded_cents"]
     if mask(table["net_cents"] != net).any():
         raise UsageError("net_cents must be posted_cents minus refunded_cents in each row", of="history")
@@ -376,7 +391,7 @@ def _odd(frame: pd.DataFrame) -> pd.DataFrame:
     given = frame.reindex(columns=["kind", *names])
     given = given[mask(given["kind"].astype(TEXT).str.startswith("transaction."))]
     is_known = mask(given["kind"].isin(_KINDS))
-    doubled = given.drop_duplicates([name for name in given if name != "at"])  # a retry has another time
+    doubled = given.drop_duplicates([name for name in given if name != "at"])  # a retry differs in its time
     listed = {
         _OTHER_CONTENT: doubled[mask(doubled["id"].duplicated())],
         "unknown kind": given[~is_known],
@@ -402,7 +417,7 @@ def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of stored transactions. Records of another kind or without an amount raise an error."""
     kinds = {visible(str(kind), 40) for kind in frame["kind"].unique()} - {"transaction"}
     if kinds or not set(_STORED) <= set(frame):
-        found = ", ".join(sorted(kinds)) or "transaction, without some of their members"
+        found = ", ".join(sorted(kinds)) or "transactions that lack members"
         raise UsageError(f"expected records of the kind transaction, found {found}", of="history")
     amounts = {name: cents_of(frame, name, "history") for name, dtype in _STORED.items() if dtype == "int64"}
     return frame.assign(**amounts).reset_index(drop=True)
@@ -448,5 +463,5 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
     table, nameless = _identified(newest_rows(table)[0])
     rows = events_of_transactions(table, moment)
     refunded = table.loc[table["refunded_cents"] > 0, ["currency", "refunded_cents"]]
-    note = "Transactions that are records without events: {count:,}{amounts}; their refunds have no time."
+    note = "Refunded transactions that are records without events: {count:,}{amounts}; their refunds have no time."
     return Reading("records of a sandbox", rows, now or _last(rows), caveats=(nameless, Left("", refunded, note)))

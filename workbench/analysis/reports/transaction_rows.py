@@ -1,4 +1,4 @@
-"""Transactions as events: the newest row of each transaction, and the events that would produce it."""
+"""Transactions as events: the newest row of each transaction, and the events that would produce this row."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,7 +19,7 @@ def newest_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     Raises:
         UsageError: Two rows of a transaction differ and have the same update time.
     """
-    frame = frame.drop(columns="net_cents", errors="ignore")  # net_cents is posted minus refunded
+    frame = frame.drop(columns="net_cents", errors="ignore")  # net_cents follows from posted_cents and refunded_cents
     table = typed(frame, {**_COLUMNS, **{name: DTYPES[name] for name in (*PARTIES, *_TEXTS)}})
     if not mask(table["transaction_id"].notna() & table[NUMBER].duplicated()).any():
         return table, table.iloc[:0]
@@ -33,8 +33,8 @@ def newest_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         if len(same_time):
             first = visible(str(same_time["transaction_id"].iloc[0]), 80)
             raise UsageError(
-                f"two rows of {len(same_time):,} transactions differ and have the same updated_at (first: {first}); "
-                "keep one of them",
+                f"transactions with different rows of the same updated_at: {len(same_time):,} (first: {first}); "
+                "keep one row of each",
                 of="history",
             )
     return newest[~repeated].sort_index().reset_index(drop=True), newest[repeated]
@@ -53,7 +53,7 @@ _COLUMNS: Mapping[str, Any] = {
 
 
 def events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.DataFrame:
-    """Return events that produce these transactions. If one event replaces several, only bounds of its time are set."""
+    """Return events that would produce the transactions. An event that replaces several has only bounds of its time."""
     authorized, held, posted, refunded = (table[name] for name in _AMOUNTS)
     begun = mask(authorized.notna())
     declined = mask(table["status"] == "declined") | mask(table["status"].isna() & table["declined_reason"].notna())
@@ -113,4 +113,4 @@ def events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Data
 
 
 _MADE = frozenset({*_AMOUNTS, *_COUNTS, "updated_at", "refunded_at", "status"})
-"""Columns of transactions that are computed from events, and so do not occur in events."""
+"""Columns of transactions that are computed from events, and are therefore not columns of events."""

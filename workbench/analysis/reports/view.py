@@ -58,7 +58,7 @@ class View:
 
     @property
     def until(self) -> datetime | None:
-        """Return the time up to which the history is complete, if its source says so."""
+        """Return the time up to which the history is complete, or None if its source does not state it."""
         end = self.reading.until
         return end if self.scope.at is None else self.scope.at if end is None else min(end, self.scope.at)
 
@@ -101,7 +101,7 @@ class View:
     def _rows(
         self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
     ) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the filtered rows, the excluded rows, and the first day of each row's period, by row index."""
+        """Return the filtered rows, the rows left out, and the first day of each row's period, by row index."""
         scope = scope or self.scope
         rows, left = scope.rows(table, time)
         if freq is None:
@@ -111,7 +111,7 @@ class View:
             first, last = (steps(rows.loc[untimed, name], freq, scope.tz) for name in ("earliest", "latest"))
             periods[untimed] = first.where(mask(first == last))
         unknown = mask(periods.isna())
-        left.append(Left("period not known", rows[unknown]))
+        left.append(Left("with an unknown period", rows[unknown]))
         return rows[~unknown], left, periods[~unknown]
 
     def _keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class View:
         sentences, entries = caveats_of([*left, self._known[1], self._begun_earlier, *self.reading.caveats], noun)
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
-            sentences.append(f"Left out, {reason}: {count:,}.")
+            sentences.append(f"Left out: {count:,} ({reason}).")
         meaning = [*notes, *self.reading.notes]
         if self.reading.rows.empty:
             meaning.insert(0, "The source has no card transactions.")

@@ -74,13 +74,14 @@ def read_on_cluster(
     if not (isinstance(api, str) or callable(api)):
         raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
-            "client: each worker creates its own, so that no key is sent",
+            "client: each worker creates its own client, so that no key is sent",
             of="rewards.fetch",
         )
     threads = sum(cluster.nthreads().values())
     if not threads:
         raise UsageError("the cluster has no workers", of="rewards.fetch")
-    count = max(len(users) * MIN_USER_PAGES // TASK_PAGES, threads)  # if possible, a task for each thread
+    # There is at least one task for each thread, if there are enough users.
+    count = max(len(users) * MIN_USER_PAGES // TASK_PAGES, threads)
     size = max(-(-len(users) // count), 1)
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     at_once = max(min(threads, len(tasks)), 1)
@@ -115,11 +116,11 @@ def _client(target: Target, limits: Limits | None = None) -> Client:
 def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: Path
 ) -> dict[str, PageCursor]:
-    """Read some of the users on a worker into a folder. Return how each user's read ended."""
-    how: dict[str, Any] = {"concurrency": concurrency, "report": lambda _: None, "path": path}
+    """Read some of the users on a worker into a folder. Return the state of each user's read."""
     try:
         with _client(target, limits) as client:
-            return read_in_thread(Reading(client, users, wanted, **how)).cursors
+            reading = Reading(client, users, wanted, concurrency=concurrency, report=lambda _: None, path=path)
+            return read_in_thread(reading).cursors
     except WorkbenchError as error:
         if not hasattr(error, "partial"):
             raise

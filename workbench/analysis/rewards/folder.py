@@ -41,56 +41,54 @@ class Folder:
 
     def __init__(self, path: Path, query: Mapping[str, Any]) -> None:
         self.path = path
-        self._query = dict(query)
+        self._query = query
         path.mkdir(parents=True, exist_ok=True)
         has_other_files = remove_temporary(path)  # removes the temporary files of a killed read
-        self.done: dict[str, PageCursor] = {}  # by user, the cursor that was stored
+        self.done: dict[str, PageCursor] = {}  # cursor that an earlier read stored, by user
         self._next = 0
         for part in sorted(path.glob(PART)):
             about = _about(part)
             if about.get("asked") != self._query:
-                raise UsageError(f"{path} contains another read ({part.name}); choose another folder for this one")
-            self.done.update({user: PageCursor(**cursor) for user, cursor in about["users"].items()})
-            self._next = max(self._next, int(part.stem.partition("-")[2]) + 1)
+                raise UsageError(f"{path} contains a different read ({part.name}); choose another folder")
+            self.done |= {user: PageCursor(**cursor) for user, cursor in about["users"].items()}
+            self._next = int(part.stem.partition("-")[2]) + 1
         if not self.done and has_other_files:
             raise UsageError(f"{path} is not empty and does not contain a read")
 
     def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:
-        """Write a part with the rows of these users, and how each user's read ended."""
+        """Write rows to a new Parquet part, with the state of each user's read in its metadata."""
         metadata = {KEY: json.dumps({"asked": self._query, "users": users}, default=attrs.asdict).encode()}
         table = pa.concat_tables([SCHEMA.empty_table(), *map(uniform, tables)]).replace_schema_metadata(metadata)
         path = self.path / f"part-{self._next:06}.parquet"
         write_file(path, lambda file: pq.write_table(table, file, compression="zstd"), private=False)
         self._next += 1
-        self.done.update(users)
 
 
 def _about(path: Path) -> dict[str, Any]:
     """Return the metadata of a part; empty for a file that is not a part."""
     try:
         metadata = pq.read_schema(path).metadata or {}
-        about: dict[str, Any] = json.loads(metadata.get(KEY, b"{}"))
+        return dict(json.loads(metadata.get(KEY, b"{}")))
     except (pa.ArrowException, ValueError):
         return {}
-    return about
 
 
 def uniform(table: Any, points: object = POINTS) -> Any:
     """Return rows in the folder's schema. Values that do not fit the schema move to `extra`."""
     schema = SCHEMA.set(SCHEMA.get_field_index("points"), pa.field("points", points))
     columns = {name: table.column(name) for name in schema.names}
-    values, extras = columns["points"], columns[EXTRA].to_pylist()
+    values = columns["points"]
     try:
         if not pa.types.is_decimal(values.type):
             raise pa.ArrowInvalid("text, which Arrow would convert without a check")
         columns["points"] = pc.cast(values, points)
     except pa.ArrowInvalid:
-        fitting = []
-        for row, value in enumerate(values.to_pylist()):
+        fitting, extras = values.to_pylist(), columns[EXTRA].to_pylist()
+        for row, value in enumerate(fitting):
             try:
-                fitting.append(None if value is None else pa.scalar(Decimal(value), points).as_py())
+                fitting[row] = pa.scalar(value and Decimal(value), points).as_py()
             except (pa.ArrowInvalid, ValueError):
-                fitting.append(None)
+                fitting[row] = None
                 extras[row] = json_text({**strict_json.stored(extras[row] or "{}"), "points": str(value)})
         columns |= {"points": pa.array(fitting, points), EXTRA: pa.array(extras, pa.large_string())}
     return pa.table(columns).cast(schema)

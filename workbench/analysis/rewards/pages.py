@@ -13,7 +13,7 @@ where its result equals the result of the exact route. Both routes return the sa
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
-from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table, table_frame
+from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table, merged, table_frame
 from workbench.base.errors import Problem, UnexpectedAnswer
 from workbench.base.schema import masks, strict_json
 from workbench.base.schema.walk import DateTime, DecimalNumber, member
@@ -42,33 +42,17 @@ MAX_READINGS = 3
 """Maximum reads of one user's list if it changes during the read."""
 
 
-class Key(NamedTuple):
-    """Identity of a row. Ids are unique within a type. A row without an id is identified by its text."""
-
-    type: str | None
-    id: str | None
-    text: str | None = None
-
-
-@attrs.frozen
-class PageRequest:
-    """A page to request."""
-
-    offset: int
-    limit: int = MAX_LIMIT
-
-
-End = Literal["all", "reach", "offset ignored", "drift", "failed"]
+Key = tuple[str | None, str | None, str | None]
+"""Identity of a row: type, id and text. Ids are unique within a type. A row without an id is identified by its text."""
 Keys = list[Key]
-Requests = Generator[PageRequest, Keys, None]
+End = Literal["all", "reach", "offset ignored", "drift", "failed"]
 
 
 @attrs.define
 class PageCursor:
     """Progress of one user's read, which `requests` updates."""
 
-    # by page, the indices of the rows to keep; None keeps all rows
-    kept: list[tuple[int, ...] | None] = attrs.field(factory=list)
+    kept: list[Sequence[int]] = attrs.field(factory=list)  # indices of the rows to keep, by page
     end: End = "failed"
     rows: int = 0  # number of kept rows
     pages: int = 0
@@ -79,7 +63,7 @@ class PageCursor:
     hidden: bool = False  # whether the service seems to hide rows: a short page was followed by more rows
     limit_ignored: int | None = None  # rows per page, if the service ignores a larger limit
     by_type: bool = False  # whether each type was also read separately, to read beyond the maximum offset
-    back_to: str | None = None  # time of the last row, if older pages were not needed
+    back_to: str | None = None  # time of the last row read, if older pages were not needed
     other_type: int = 0  # number of rows of a type that was not requested
     reason: str = ""  # reason why the read failed
 
@@ -88,36 +72,32 @@ class PageCursor:
         """Whether all rows were read, as far as can be determined."""
         return self.end == "all" and not self.other_type
 
-    def requests(self, *, limit: int = MAX_LIMIT, reach: int = MAX_OFFSET) -> Requests:
-        """Yield the pages to request. The caller sends back the row keys of each page."""
-        earlier: list[Keys] = []
+    def offsets(self) -> Generator[int, Keys, None]:
+        """Yield the offset of each page to request. The caller sends back the row keys of the page."""
+        pages = list[Keys]()
         while True:
             start = len(self.kept)
-            reading = self._reading(limit, reach)
-            offset = next(reading)
-            try:
-                while True:
-                    page = yield PageRequest(offset, limit)
-                    self.pages += 1
-                    earlier.append(page)
-                    self.kept.append(())
-                    offset = reading.send(page)
-            except StopIteration as ended:
-                has_changed = ended.value
+            has_changed = yield from self._reading(pages)
             if not has_changed:
                 self.kept[:start] = [()] * start
                 return
             if self.readings == MAX_READINGS:
                 self.end = "drift"
-                self.kept[:] = _newest(earlier)
+                self.kept[:] = _newest(pages)
                 return
             # Rows shifted during the read, so some may be missing. Read the list again from its start.
             self.readings += 1
 
-    def _reading(self, limit: int, reach: int) -> Generator[int, Keys, bool]:
+    def _page(self, offset: int, pages: list[Keys]) -> Generator[int, Keys, Keys]:
+        """Yield the offset of a page; append the page to `pages` and return it."""
+        page = yield offset
+        pages.append(page)
+        self.kept.append(())
+        return page
+
+    def _reading(self, pages: list[Keys]) -> Generator[int, Keys, bool]:
         """Yield the offsets for reading the list once; return whether the list changed during the read."""
-        seen: set[Key] = set()
-        lengths: list[int] = []
+        seen, lengths = set[Key](), list[int]()
         self.duplicates = self.without_id = 0
         self.hidden = False
         before: Keys = []
@@ -126,15 +106,16 @@ class PageCursor:
 
         while True:
             self.offset = offset
-            page = yield offset
+            page = yield from self._page(offset, pages)
             at = len(self.kept) - 1
-            full_before = len(before) >= limit
+            full_before = len(before) >= MAX_LIMIT
             overlap = before_at + len(before) - offset if full_before else 0
             # The same page at two offsets suggests that the service ignores the offset. If the page is short, hidden
             # rows may be the cause instead; then a third request, one full limit later, returns other rows.
             same = bool(before) and page == before
             if same and not full_before:
-                same = before_at + limit <= reach and (yield before_at + limit) == page
+                third = before_at + MAX_LIMIT
+                same = third <= MAX_OFFSET and (yield from self._page(third, pages)) == page
             if same:
                 self.end = "offset ignored"
                 return False
@@ -142,8 +123,9 @@ class PageCursor:
                 return True
             if not page:
                 # A page may be empty because all of its rows are hidden. If that is likely, request one more page.
-                if (self.hidden or (at and self.kept[at - 1] == ())) and not beyond and offset + limit <= reach:
-                    before, beyond, offset = [], True, offset + limit
+                is_likely = self.hidden or (at and not self.kept[at - 1])
+                if is_likely and not beyond and offset + MAX_LIMIT <= MAX_OFFSET:
+                    before, beyond, offset = [], True, offset + MAX_LIMIT
                     continue
                 self.end = "all"
                 break
@@ -153,24 +135,25 @@ class PageCursor:
                 if any(key in seen for key in page if key[1] is not None):
                     # The page repeats earlier rows: either the service leaves hidden rows out of pages, or the list
                     # shifted. Requesting the short page again shows which.
-                    again = yield before_at
+                    again = yield from self._page(before_at, pages)
                     if again != before:
                         return True
                 self.hidden = True
             self.kept[at] = self._new(page, overlap, seen)
             lengths.append(len(page))
-            if offset >= reach:
+            if offset >= MAX_OFFSET:
                 self.end = "reach"
                 break
             before, before_at = page, offset
-            offset = min(offset + max(len(page) - (OVERLAP if len(page) >= limit else 0), 1), reach)
-        usual = lengths[0] if lengths else limit
-        if usual < limit and all(n == usual for n in lengths[:-1]) and (len(lengths) > 2 or usual == DEFAULT_LIMIT):
-            self.limit_ignored = usual if len(lengths) > 1 else None
-            self.hidden &= self.limit_ignored is None
+            new_rows = len(page) - (OVERLAP if len(page) >= MAX_LIMIT else 0)
+            offset = min(offset + max(new_rows, 1), MAX_OFFSET)
+        usual = lengths[0] if lengths else MAX_LIMIT
+        least = 2 if usual == DEFAULT_LIMIT else 3  # minimum number of pages that indicate a limit of the service
+        if usual < MAX_LIMIT and len(lengths) >= least and all(n == usual for n in lengths[:-1]):
+            self.limit_ignored, self.hidden = usual, False
         return False
 
-    def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
+    def _new(self, page: Keys, overlap: int, seen: set[Key]) -> list[int]:
         """Return the rows of a page outside the overlap that are not in `seen`. Rows without an id are always new."""
         new = []
         for i, key in enumerate(page[overlap:], overlap):
@@ -181,15 +164,14 @@ class PageCursor:
                 continue
             new.append(i)
             seen.add(key)
-        return None if len(new) == len(page) else tuple(new)
+        return new
 
 
-def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
+def _newest(pages: Sequence[Keys]) -> list[Sequence[int]]:
     """Return the rows to keep from several reads of a changing list. Each key is kept once, from the last read."""
-    seen: set[Key] = set()
-    rows: list[tuple[int, ...] | None] = []
+    seen, rows = set[Key](), list[Sequence[int]]()
     for page in reversed(pages):
-        rows.append(tuple(i for i, key in enumerate(page) if key not in seen))
+        rows.append([i for i, key in enumerate(page) if key not in seen])
         seen.update(page)
     return rows[::-1]
 
@@ -206,10 +188,9 @@ def row_keys(table: Table) -> list[Key]:
     types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
     texts: list[str | None] = [None] * len(ids)
     if columns["id"].null_count:
-        rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
-        texts = [repr(row) if row_id is None else None for row_id, row in zip(ids, rows, strict=True)]
-    # plain tuples equal Keys and are made ten times as fast
-    return list(zip(types, ids, texts, strict=True))  # type: ignore[arg-type]
+        rows = pa.record_batch(columns).to_pylist()
+        texts = [repr(row) if row["id"] is None else None for row in rows]
+    return list(zip(types, ids, texts, strict=True))
 
 
 class PageReader:
@@ -298,28 +279,18 @@ class PageReader:
             problem, problems = "", error.problems
         else:
             table = arrow_table(self.layout, page.items, ())
-            return Table(
-                table.columns, attrs.evolve(table.notes, unknown_members=Counter(), pages=_present(page.extra))
-            )
+            table.notes.unknown_members.clear()  # `frame` counts them in the column `extra`
+            table.notes.pages = _present(page.extra)
+            return table
         raise UnexpectedAnswer(f"page {number} of the rewards activity cannot be read: {problem}", problems=problems)
 
     def frame(self, tables: Sequence[Table]) -> pd.DataFrame:
         """Return the rows of several tables as a frame, with counts of unknown members. The tables do not change."""
-        tables = tables or [with_user(arrow_table(self.layout, [], ()), "")]
-        extra = pa.chunked_array([table.columns[EXTRA] for table in tables])
-        notes = Notes(unknown_members=self._unknown_members(extra))
-        parts = [Table(dict(table.columns), table.notes) for table in tables]
-        notes.add(parts[0].notes)
-        parts[0] = Table(parts[0].columns, notes)
-        return table_frame(self.layout, parts, ())
-
-    def _unknown_members(self, extra: Any) -> Counter[str]:
-        """Return the number of rows with each unknown member, counted in a column `extra`."""
-        counter: Counter[str] = Counter()
-        for cell in pc.value_counts(extra.drop_null()).to_pylist():
-            for name in {*strict_json.stored(cell["values"])}.difference(self._wire.values()):
-                counter[name] += cell["counts"]
-        return counter
+        table = merged(tables or [with_user(arrow_table(self.layout, [], ()), "")])
+        for cell in pc.value_counts(table.columns[EXTRA].drop_null()).to_pylist():
+            for name in strict_json.stored(cell["values"]).keys() - self._wire.values():
+                table.notes.unknown_members[name] += cell["counts"]
+        return table_frame(self.layout, [table], ())
 
 
 def _present(members: Mapping[str, Any]) -> Counter[str]:
@@ -365,8 +336,6 @@ _CONVERSIONS: Mapping[type, Callable[[object], Any]] = {DecimalNumber: cast, Dat
 
 def _masked_members(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:
     """Return the column `extra`, with the masked unknown members of each row."""
-    if not names:
-        return pa.nulls(len(rows), pa.large_string())
     texts = []
     for row in rows:
         members = {name: masks.DOTS for name in names if row.get(name) is not None}

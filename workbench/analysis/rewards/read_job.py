@@ -3,10 +3,9 @@
 import asyncio
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import reduce
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.folder import Folder
-from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, row_keys, with_user
+from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, row_keys, with_user
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.rows import Table
 from workbench.base.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
@@ -26,7 +25,7 @@ from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.progress import Progress, ProgressCallback
 from workbench.client.calls.base import context_of
 from workbench.client.calls.client import RawReader
-from workbench.service.interface.transactions import ListRewardsActivity
+from workbench.service.interface.transactions import MAX_LIMIT, ListRewardsActivity
 from workbench.service.interface.vocabulary import RewardType
 
 MAX_FAILED_USERS = 20
@@ -34,7 +33,7 @@ MAX_FAILED_USERS = 20
 MAX_RATE_LIMIT_RETRIES = 5
 """Maximum repeats of a page after the client's retries ended in 429."""
 PART_PAGES = 256
-"""Pages per part of a folder."""
+"""Number of pages after which rows are written as a new part."""
 _INTERRUPTED = "The read was interrupted; rows read so far are kept."
 
 
@@ -48,19 +47,20 @@ class ReadFilter:
 
     def as_json(self) -> dict[str, Any]:
         """Return the filter's values that are not None as JSON values."""
-        values = {name: value for name, value in attrs.asdict(self).items() if value is not None}
-        return {name: value if name == "type" else value.isoformat() for name, value in values.items()}
+        values = attrs.asdict(self).items()
+        return {name: value if name == "type" else value.isoformat() for name, value in values if value is not None}
 
-    def rows(self, columns: Mapping[str, Any]) -> Any:
-        """Return an Arrow mask of the matching rows; None if all match. Rows without a time match."""
-        tests = []
-        if self.type is not None:
-            tests.append(pc.fill_null(pc.equal(columns["type"], self.type), True))
+    def of_type(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of the type. Rows without a type match."""
+        return rows if self.type is None else rows.filter(pc.fill_null(pc.equal(rows["type"], self.type), True))
+
+    def in_time(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows from `since` on and before `until`. Rows without a time match."""
         for bound, test in ((self.since, pc.greater_equal), (self.until, pc.less)):
             if bound is not None:
-                when = pc.coalesce(columns["created_at"], columns["posted_at"], columns["minted_at"])
-                tests.append(pc.fill_null(test(when, pa.scalar(bound, when.type)), True))
-        return reduce(pc.and_, tests) if tests else None
+                when = pc.coalesce(rows["created_at"], rows["posted_at"], rows["minted_at"])
+                rows = rows.filter(pc.fill_null(test(when, pa.scalar(bound, when.type)), True))
+        return rows
 
 
 def _newest_first(page: Table, last: float) -> float:
@@ -81,7 +81,7 @@ def _newest_first(page: Table, last: float) -> float:
 
 
 class Gate:
-    """Limit on requests in flight: a 429 halves the limit, and successful answers raise it again. For one event loop.
+    """Limit on requests in flight in one event loop. A 429 halves the limit, and successful answers raise it again.
 
     Args:
         limit: Maximum number of requests in flight.
@@ -119,7 +119,7 @@ class Reading:
     Args:
         api: The client, synchronous or asynchronous.
         users: Ids of the users.
-        wanted: Filter for their rows.
+        wanted: Filter for the users' rows.
         concurrency: Maximum requests in flight.
         report: Function that is called with the progress.
         path: Folder to write rows to, instead of memory. Users in this folder are not read again.
@@ -146,46 +146,46 @@ class Reading:
         if resume is not None:
             self.result.cursors |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
             self.result.tables = dict(resume.tables)
-        self._left = [user for user in users if user not in self.result.cursors]
+        left = [user for user in users if user not in self.result.cursors]
+        self._left = iter(left)
         self._failure: WorkbenchError | None = None
         self._any_read = False  # whether at least one user was read completely
         self._gate = Gate(concurrency)
         self._bodies = RawReader(api, on_rate_limit=self._gate.slower)
-        self._progress = Progress(total=len(self._left), unit="users")
+        self._progress = Progress(total=len(left), unit="users")
         self._unwritten: list[str] = []
         self._writing = asyncio.Lock()
         self._failed_in_a_row = 0
         self._first_pages: dict[tuple[Key, ...], str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = asyncio.Event()
-        self._unread: list[tuple[bytes, int, asyncio.Future[Table]]] = []
+        self._workers: list[asyncio.Task[None]] = []
+        self._batch: tuple[list[bytes], list[Table]] = [], []  # bodies that arrived together, and their pages
 
     def stop(self, reason: str) -> None:
         """Stop the read after the requests in flight, from any thread. The rows read so far stay in `result`."""
-        self.result.stopped = self.result.stopped or reason  # workers that are not waiting check this
+        self.result.stopped = self.result.stopped or reason  # each worker checks this before its next user
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop may have ended meanwhile
-                self._loop.call_soon_threadsafe(self._stop.set)
+                self._loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
 
     async def run(self) -> Rewards:
         """Read all users, or as many users as errors allow, and return the result."""
         self._loop = asyncio.get_running_loop()
         self._progress.on_stop = self.stop
         self._report(self._progress)
-        left = iter(self._left)
-        workers = [asyncio.create_task(self._work(left)) for _ in range(self._gate.limit)]
-        working = asyncio.create_task(asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION))
-        stopping = asyncio.create_task(self._stop.wait())
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self._gate.limit)]
         try:
-            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (*workers, working):
-                task.cancel()
-            for result in await asyncio.gather(*workers, return_exceptions=True):
+            await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+            self._cancel()
+            for result in await asyncio.gather(*self._workers, return_exceptions=True):
                 if isinstance(result, Exception):  # the cause is a bug, or a full disk
                     raise result
             await self._write()
         finally:
-            stopping.cancel()
             self._progress.ended = True
             self._report(self._progress)
             await self._bodies.aclose()
@@ -196,8 +196,8 @@ class Reading:
             raise failure
         return self.result
 
-    async def _work(self, left: Iterator[str]) -> None:
-        for user in left:
+    async def _work(self) -> None:
+        for user in self._left:
             if self.result.stopped:
                 return
             cursor, pages = PageCursor(), list[Table]()
@@ -226,11 +226,11 @@ class Reading:
 
     async def _read(self, user: str, cursor: PageCursor, pages: list[Table], kind: str | None) -> None:
         """Page through one user's rows."""
-        steps = cursor.requests()
-        request = next(steps)
+        offsets = cursor.offsets()
+        offset = next(offsets)
         last, since = math.inf, self._wanted.since
         while True:
-            page = await self._page(user, request, len(pages), kind)
+            page = await self._page(user, offset, len(pages), kind)
             keys = row_keys(page)
             pages.append(page)
             self._progress.rows += len(keys)
@@ -240,7 +240,7 @@ class Reading:
                 if other != user:
                     self.result.same_users |= {other, user}
             try:
-                request = steps.send(keys)
+                offset = offsets.send(keys)
             except StopIteration:
                 return
             last = _newest_first(page, last)
@@ -259,17 +259,16 @@ class Reading:
             position, more = PageCursor(), list[Table]()
             await self._read(user, position, more, kind)
             for keys in map(row_keys, more):
-                cursor.kept.append(tuple(i for i, key in enumerate(keys) if key not in seen and key[0] == kind))
+                cursor.kept.append([i for i, key in enumerate(keys) if key not in seen and key[0] == kind])
                 seen.update(keys)
                 ends.update("reach" for key in keys if key[0] != kind)
             pages += more
             ends.add(position.end)
-            cursor.pages += position.pages
             cursor.readings = max(cursor.readings, position.readings)
         cursor.end = next((end for end in ("offset ignored", "drift", "reach") if end in ends), "all")
 
-    async def _page(self, user: str, page: PageRequest, number: int, kind: str | None) -> Table:
-        values = {"user_id": user, "type": kind, "limit": page.limit, "offset": page.offset}
+    async def _page(self, user: str, offset: int, number: int, kind: str | None) -> Table:
+        values = {"user_id": user, "type": kind, "limit": MAX_LIMIT, "offset": offset}
         request = build(ListRewardsActivity, values)
         attempt = 0
         while True:
@@ -283,63 +282,46 @@ class Reading:
                 await context_of(self._bodies).clock.asleep(error.retry_after or 0.1 * 2**attempt)
             attempt += 1
 
-    def _parsed(self, body: bytes, number: int) -> "asyncio.Future[Table]":
+    async def _parsed(self, body: bytes, number: int) -> Table:
         """Parse a page. Pages that arrive together are parsed in one batch, which takes less than half the time."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Table] = loop.create_future()
-        if not self._unread:
-            loop.call_soon(self._parse)
-        self._unread.append((body, number, done))
-        return done
-
-    def _parse(self) -> None:
-        unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
-        pages: list[Table] = []
-        for index, (body, number, done) in enumerate(unread):
-            try:  # every exception is passed to the caller, which would otherwise wait forever
-                if index == 0 and unread[1:]:
-                    pages = self.result.reader.fast([body for body, _, _ in unread])
-                done.set_result(pages[index] if pages else self.result.reader.read(body, number))
-            except Exception as error:  # noqa: BLE001
-                done.set_exception(error)
+        batch = self._batch
+        bodies, pages = batch
+        index = len(bodies)
+        bodies.append(body)
+        await asyncio.sleep(0)  # let the other workers add the pages that have arrived
+        if batch is self._batch:
+            self._batch = [], []
+            if bodies[1:]:
+                pages += self.result.reader.fast(bodies)
+        return pages[index] if pages else self.result.reader.read(body, number)
 
     def _finish(self, user: str, cursor: PageCursor, pages: list[Table]) -> None:
-        """Store a user's matching rows, and how the user's read ended."""
+        """Store a user's matching rows, and the state of the user's read."""
         tables = []
-        for page, selection in zip(pages, cursor.kept, strict=False):
-            columns, other_type = self._trimmed(page.columns, selection)
-            cursor.other_type += other_type
-            cursor.rows += len(columns["type"])
+        for page, kept in zip(pages, cursor.kept, strict=False):
+            rows = pa.record_batch(page.columns).take(pa.array(kept, pa.int64()))
+            of_type = self._wanted.of_type(rows)
+            matching = self._wanted.in_time(of_type)
+            cursor.other_type += len(rows) - len(of_type)
+            cursor.rows += len(matching)
+            columns = dict(zip(matching.schema.names, matching.columns, strict=True))
             tables.append(with_user(Table(columns, page.notes), user))
-        cursor.kept = []
+        cursor.kept, cursor.pages = [], len(pages)
         self._any_read |= cursor.end != "failed"
         self.result.tables[user], self.result.cursors[user] = tables, cursor
         self._unwritten.append(user)
         self._progress.done += 1
         self._report(self._progress)
 
-    def _trimmed(self, columns: dict[str, Any], kept: tuple[int, ...] | None) -> tuple[dict[str, Any], int]:
-        """Return the selected rows of a page that match the filter, and the number of rows of the other type."""
-        other_type = 0
-        if kept is not None:
-            columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}
-        mask = self._wanted.rows(columns)
-        if mask is not None:
-            if self._wanted.type is not None:
-                other_type = pc.not_equal(columns["type"], self._wanted.type).true_count
-            columns = {name: values.filter(mask) for name, values in columns.items()}
-        return columns, other_type
-
     async def _write(self, least: int = 0) -> None:
         """Write the rows of completely read users to the folder, if these users have at least `least` pages in all."""
         if self._folder is None or sum(self.result.cursors[user].pages for user in self._unwritten) < least:
             return
         async with self._writing:
-            users, self._unwritten = self._unwritten, []
-            done = {user: self.result.cursors[user] for user in users if self.result.cursors[user].end != "failed"}
-            tables = [
-                pa.table(table.columns) for user in users for table in self.result.tables.pop(user) if user in done
-            ]
+            users, self._unwritten, cursors = self._unwritten, [], self.result.cursors
+            done = {user: cursors[user] for user in users if cursors[user].end != "failed"}
+            pages = [page for user in users for page in self.result.tables.pop(user) if user in done]
+            tables = [pa.table(page.columns) for page in pages]
             if done:
                 await asyncio.to_thread(self._folder.write, tables, done)
 
@@ -370,13 +352,13 @@ def read_in_thread(reading: Reading) -> Rewards:
 
     thread = threading.Thread(target=work, name="workbench-read", daemon=True)
     try:
-        with uninterrupted:  # if an interrupt hits the start of a thread, a wait for it could last forever
+        with uninterrupted:  # after an interrupt during the start of a thread, the caller could wait forever
             thread.start()
         return result()
     except BaseException as error:
         reading.stop(_INTERRUPTED)
         if not isinstance(error, KeyboardInterrupt) or thread.ident is None:
             raise
-        rewards = result()  # a second interrupt exits at once
-        rewards.stopped = _INTERRUPTED  # even if the read ended meanwhile
+        rewards = result()  # a second interrupt ends this wait
+        rewards.stopped = _INTERRUPTED  # the interrupt is reported even if the read ended meanwhile
         return rewards

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import attrs
 import pandas as pd
@@ -22,8 +22,8 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (
         lambda user: user.end == "reach",
         (
-            f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type "
-            "at most were read."
+            f"The offset ends at {MAX_OFFSET:,}: at most the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type were "
+            "read for {users}."
         ),
     ),
     (
@@ -32,24 +32,24 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     ),
     (
         lambda user: user.by_type and user.end == "all",
-        f"The offset ends at {MAX_OFFSET:,}: {{users}} was read by type too, which reaches further.",
+        f"The offset ends at {MAX_OFFSET:,}: each type was also read separately for {{users}}, to reach more rows.",
     ),
     (
         lambda user: user.end == "offset ignored",
         (
-            "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first "
-            "page was read."
+            "The service seems to ignore the offset parameter (name: {offset}, assumed): only the first page was read "
+            "for {users}."
         ),
     ),
     (
         lambda user: user.end == "drift",
-        "The list kept changing while it was read: of {users} rows may be missing.",
+        "The list kept changing during the read: rows of {users} may be missing.",
     ),
     (
         lambda user: user.limit_ignored,
         (
             "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a "
-            "page; none was skipped."
+            "page; no row was skipped."
         ),
     ),
     (
@@ -61,13 +61,13 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     ),
     (
         lambda user: user.readings > 1 and user.end == "all",
-        "The list changed while it was read, and was read again: {users}.",
+        "The list changed during the read and was read again for {users}.",
     ),
-    (lambda user: user.hidden, "Rows followed short pages: the service leaves rows out after paging ({users})."),
-    (lambda user: user.duplicates, "Rows that were received twice and are here once: {total:,}."),
+    (lambda user: user.hidden, "More rows followed a short page, so the service seems to hide rows of {users}."),
+    (lambda user: user.duplicates, "Repeated rows that were received and removed: {total:,}."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""Caveats of a read: a function that returns a flag or number of a user, and a sentence about the users with it."""
+"""Caveats of a read: a test of a user's cursor, and the sentence about the users for whom the test has a result."""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
@@ -77,7 +77,7 @@ class Rewards:
     users: Sequence[str]
     reader: PageReader
     path: Path | None = None
-    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # by user, the cursor of a read that ended or failed
+    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # cursor of each user whose read ended or failed
     same_users: set[str] = attrs.field(factory=set)  # users for whom the service returned the same first page
     stopped: str = ""  # reason why the read ended early
     filters: Mapping[str, Any] = attrs.field(factory=dict)  # the requested filters, by argument: type, since, until
@@ -129,16 +129,17 @@ class Rewards:
         `attrs` holds `complete` and `notes`.
         """
         tables = [table for user in self.users for table in self.tables.get(user, ())]
-        frame = self.reader.frame(tables if self.path is None else [self._from_folder(self.path)])
+        if self.path is not None:
+            columns = in_order(read_folder(self.path), self.users)
+            with suppress(pa.ArrowInvalid):  # the values need more digits than the narrowest type has
+                columns["points"] = pc.cast(columns["points"], WIDTHS[0])
+            tables = [Table(columns, Notes())]
+        frame = self.reader.frame(tables)
+        read = ReadRows()
+        read.rows = frame[["user_id", "created_at"]]
         notes = [*dict.fromkeys([*self.notes, *frame.attrs["notes"]])]
-        frame.attrs.update(filters=dict(self.filters), complete=self.complete, read=ReadRows.of(frame), notes=notes)
+        frame.attrs.update(filters=dict(self.filters), complete=self.complete, read=read, notes=notes)
         return frame
-
-    def _from_folder(self, path: Path) -> Table:
-        columns = in_order(read_folder(path), self.users)
-        with suppress(pa.ArrowInvalid):  # the values need more digits than the narrowest type has
-            columns["points"] = pc.cast(columns["points"], WIDTHS[0])
-        return Table(columns, Notes())
 
 
 def _listed(users: Iterable[str]) -> str:
@@ -151,19 +152,12 @@ def _listed(users: Iterable[str]) -> str:
 class ReadRows(MemoryMark):
     """Users and times of all rows of a read, stored in `frame.attrs["read"]`, to detect gaps in a part of the frame."""
 
-    __slots__ = ("_rows",)
-    _rows: pd.DataFrame
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame) -> Self:
-        """Create the attribute from the frame of a read."""
-        read = cls()
-        read._rows = frame[["user_id", "created_at"]]
-        return read
+    __slots__ = ("rows",)
+    rows: pd.DataFrame
 
     def missing(self, part: pd.DataFrame) -> int:
         """Return the number of read rows that `part` lacks, for the users and up to the last time in `part`."""
-        if len(part) >= len(self._rows) or not len(part):
+        if len(part) >= len(self.rows) or not len(part):
             return 0
-        users = self._rows["user_id"].isin(part["user_id"].unique())
-        return int((users & (self._rows["created_at"] <= part["created_at"].max())).sum()) - len(part)
+        users = self.rows["user_id"].isin(part["user_id"].unique())
+        return int((users & (self.rows["created_at"] <= part["created_at"].max())).sum()) - len(part)

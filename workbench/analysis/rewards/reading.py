@@ -75,8 +75,8 @@ def fetch(
         path: A folder to write Parquet parts into while reading, in bounded memory. If the call is repeated, it resumes
             the read in this folder.
         resume: The result of an earlier call. Users that it read completely are not read again.
-        cluster: A client of dask.distributed, whose workers read parts of the users, each into its own folder under
-            `path`; it needs the extra `cluster`. `frame()` then returns a Dask DataFrame.
+        cluster: A client of dask.distributed. Its workers share the users and write to separate folders under `path`.
+            Needs the extra `cluster`. `frame()` then returns a Dask DataFrame.
 
     Raises:
         InvalidRequest: A user id is invalid; nothing was sent.
@@ -85,9 +85,7 @@ def fetch(
         Forbidden: The key may not read rewards. `error.partial` holds the rows read before.
         WorkbenchError: No user could be read completely. `error.partial` holds the rows read so far.
     """
-    wanted = ReadFilter(
-        type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")
-    )
+    wanted = ReadFilter(type=type and str(type), since=moment(since, "since"), until=moment(until, "until"))
     ids = _ids(users)
     if wanted.type not in (None, *RewardType):
         raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
@@ -112,10 +110,11 @@ def _ids(users: Any) -> tuple[str, ...]:
         ids = tuple(dict.fromkeys(listed))
     except TypeError:
         raise UsageError([Problem("users", "type", "must be ids, or users with an id")], of="rewards.fetch") from None
-    problems = []
-    for i, user in enumerate(ids, 1):
-        invalid = checks.problems(build(ListRewardsActivity, {"user_id": user}))
-        problems += [Problem(f"user {i}", problem.rule, problem.message) for problem in invalid]
+    problems = [
+        Problem(f"user {i}", problem.rule, problem.message)
+        for i, user in enumerate(ids, 1)
+        for problem in checks.problems(build(ListRewardsActivity, {"user_id": user}))
+    ]
     if problems:
         raise InvalidRequest(problems[:20], of="rewards.fetch")
     return ids

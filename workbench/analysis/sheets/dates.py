@@ -12,6 +12,8 @@ SERIALS = {"excel": date(1899, 12, 30), "excel 1904": date(1904, 1, 1)}
 """Day 0 of the date numbers of spreadsheets."""
 _LONGEST = 60  # maximum length of a date, in characters
 _LAST_SHORT_YEAR = 40
+_CALENDAR_YEARS = range(1900, 2400)
+"""Years of the Gregorian calendar, unlike 2569 in Thailand. Year 9999 means that a period has no end."""
 _NUMERIC = re.compile(r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?")
 _NAMED = re.compile(r"(\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -]?(?:de )?([^\W\d_]+)\.?,?[ -]?(?:de )?(\d{4}|\d\d)")
 _NAME_FIRST = re.compile(r"([^\W\d_]+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})")
@@ -19,21 +21,21 @@ _IDEOGRAPHIC = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日")
 _COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)")
 _TIME = re.compile(
     r"(.+?)(?:[T ]|, )\s*(\d{1,2})[:.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?"
-    r"\s*([AaPp]\.?[Mm]\.?)?\s*(Z|UTC|GMT|[+-](?:0\d|1[0-4]):?[0-5]\d)?"
+    r"\s*([AaPp]\.?[Mm]\.?)?\s*(Z|UTC|GMT|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)?"
 )
 _MONTHS = (
-    "january jan januar janvier janv enero ene gennaio gen januari janeiro",
-    "february feb februar fevrier fevr febrero febbraio februari fevereiro fev",
-    "march mar marz mrz mars marzo maart mrt marco",
-    "april apr avril avr abril abr aprile",
-    "may mai mayo maggio mag mei maio",
-    "june jun juni juin junio giugno giu junho",
-    "july jul juli juillet juil julio luglio lug julho",
-    "august aug aout agosto ago augustus",
-    "september sep sept septembre septiembre settembre set setembro",
-    "october oct oktober okt octobre octubre ottobre ott outubro out",
-    "november nov novembre noviembre novembro",
-    "december dec dezember dez decembre diciembre dic dicembre dezembro",
+    "january jan januar janner janvier janv enero ene gennaio gen januari janeiro stycznia sty",
+    "february feb februar fevrier fevr febrero febbraio februari fevereiro fev lutego lut",
+    "march mar marz mrz mars marzo maart mrt marco marca",
+    "april apr avril avr abril abr aprile kwietnia kwi",
+    "may mai mayo maggio mag mei maio maja maj",
+    "june jun juni juin junio giugno giu junho czerwca cze",
+    "july jul juli juillet juil julio luglio lug julho lipca lip",
+    "august aug aout agosto ago augustus sierpnia sie",
+    "september sep sept septembre septiembre settembre set setembro wrzesnia wrz",
+    "october oct oktober okt octobre octubre ottobre ott outubro out pazdziernika paz",
+    "november nov novembre noviembre novembro listopada lis",
+    "december dec dezember dez decembre diciembre dic dicembre dezembro grudnia gru",
 )
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 
@@ -95,9 +97,10 @@ def _days(text: str, compact: bool) -> dict[str, date]:
         if len(first) > 2:
             return _every(first, second, third) if len(first) == 4 and len(third) < 3 else {}
         days = {"d/m/y": _date(third, second, first)}
-        if mark != ".":  # in dates with dots, the day comes first
+        if mark != ".":  # in dates with dots, the month does not come first
             days["m/d/y"] = _date(third, first, second)
-            days["y/m/d"] = _date(first, second, third) if len(third) == 2 else None
+        if len(third) < 3:
+            days["y/m/d"] = _date(first, second, third)
         return {order: day for order, day in days.items() if day is not None}
     if match := _NAMED.fullmatch(text):
         return _every(match[3], _month(match[2]), match[1])
@@ -118,9 +121,11 @@ def _date(year: str, month: str, day: str) -> date | None:
         return None
     number = int(year)
     if len(year) == 2:
-        if number > _LAST_SHORT_YEAR:  # the century is ambiguous
+        if number > _LAST_SHORT_YEAR:  # might be a year of the 20th century
             return None
         number += 2000
+    if number not in _CALENDAR_YEARS and number != 9999:
+        return None
     try:
         return date(number, int(month), int(day))
     except ValueError:
@@ -149,6 +154,5 @@ def _offset(text: str | None) -> timezone | None:
         return None
     if text in ("Z", "UTC", "GMT"):
         return UTC
-    digits = text.replace(":", "")
-    minutes = int(digits[1:3]) * 60 + int(digits[3:5])
+    minutes = int(text[1:3]) * 60 + int(text[3:].removeprefix(":") or 0)
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))

@@ -8,7 +8,7 @@ import codecs
 import re
 from itertools import combinations, pairwise
 
-from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
+from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable, distinct
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -62,26 +62,20 @@ def _without_mark(data: bytes) -> str:
     for codec, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
         if len(sample) > 3 and zeros.count(0) > 0.4 * len(zeros) and len(data) % 2 == 0:
             return codec
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return _of_one_byte(data)
-    return "utf-8"
+    return "utf-8" if _strictly(data, "utf-8") is not None else _of_one_byte(data)
 
 
 def _of_one_byte(data: bytes) -> str:
     lines = b"\n".join(dict.fromkeys(line for line in data.split(b"\n") if not line.isascii()))
-    texts = {codec: _strictly(lines, codec) for codec in (*_ALPHABETS, *_ASIAN)}
-    sensible = {codec: text for codec, text in texts.items() if text is not None and _makes_sense(text, codec)}
-    answers: dict[str, str] = {}
-    for codec, text in (sensible or texts).items():
-        if text is not None and text not in answers:
-            answers[text] = codec
+    readable = ((codec, _strictly(lines, codec)) for codec in (*_ALPHABETS, *_ASIAN))
+    texts = {codec: text for codec, text in readable if text is not None}
+    sensible = {codec: text for codec, text in texts.items() if _makes_sense(text, codec)}
+    answers = distinct(sensible or texts)
     if len(answers) == 1:
-        return next(iter(answers.values()))
+        return next(iter(answers))
     readings = {
         repr(codec): "letters " + "".join(dict.fromkeys(c for c in text if not c.isascii()))[:12]
-        for text, codec in answers.items()
+        for codec, text in answers.items()
     }
     raise UnclearTable([FileQuestion(argument="encoding", about="the file", readings=readings)])
 

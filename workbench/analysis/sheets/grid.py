@@ -21,13 +21,13 @@ _MOST = 0.8
 CELL = 100
 """Bytes of memory that a cell takes in addition to its text."""
 FIRST = -1
-"""Header line: the first line that is not blank."""
+"""Value of `header` for the first line that is not blank."""
 Cells = Sequence[Any]
 
 
 @attrs.define
 class Budget:
-    """Count of the rows and memory of a file's content, with limits. `rows` starts at -1 if the first row has names."""
+    """Count of a file's rows and memory, with limits. `rows` starts at -1 if the first row has the column names."""
 
     limits: FileLimits
     rows: int = 0
@@ -60,6 +60,10 @@ class Row:
     number: int
     cells: list[Any]
 
+    def has(self, column: int) -> bool:
+        """Return whether the row has a cell in a column that is not empty."""
+        return column < len(self.cells) and not is_empty(self.cells[column])
+
 
 @attrs.frozen
 class Grid:
@@ -67,7 +71,6 @@ class Grid:
 
     rows: list[Row]
     head: int
-    separator: str = ""
     notes: tuple[str, ...] = ()
 
     def names(self, limits: FileLimits) -> tuple[str, ...]:
@@ -105,15 +108,20 @@ def _own_name(name: str, place: int, times: int) -> str:
     return name if times == 1 else f"{name} (column {place})"
 
 
+def is_empty(cell: object) -> bool:
+    """Return whether a cell has no value, or text without visible characters."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
 def blank(cells: Cells) -> bool:
     """Return whether all cells of a row are empty."""
-    return all(cell is None or cell == "" or (isinstance(cell, str) and not cell.strip()) for cell in cells)
+    return all(map(is_empty, cells))
 
 
 def trimmed(cells: Cells) -> list[Any]:
     """Return a row's cells without the empty cells at its end."""
     row = list(cells)
-    while row and blank(row[-1:]):
+    while row and is_empty(row[-1]):
         row.pop()
     return row
 
@@ -203,7 +211,7 @@ def _kind(cell: object) -> str:
         return "date"
     if isinstance(cell, bool | int | float | Decimal):
         return "number"
-    if not isinstance(cell, str) or not cell.strip():
+    if not isinstance(cell, str) or is_empty(cell):
         return ""
     if written_date(cell) is not None:
         return "date"

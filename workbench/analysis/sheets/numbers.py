@@ -11,14 +11,17 @@ MARKS = (".", ",")
 """Decimal marks."""
 CURRENCIES = {"€": "EUR", "£": "GBP", "R$": "BRL", "US$": "USD", "C$": "CAD", "A$": "AUD", "zł": "PLN", "₹": "INR",
     "Fr.": "CHF", "SFr.": "CHF", "₩": "KRW", "円": "JPY", "Kč": "CZK", "Ft": "HUF", "₺": "TRY"}  # fmt: skip
-"""Currencies by their symbols."""
+"""Currencies by their symbols. A currency with its own symbol is not written with a symbol that others share."""
 _YEN = ("JPY", "CNY")
 SHARED_SYMBOLS = {"$": ("USD", "CAD", "AUD", "MXN"), "¥": _YEN, "￥": _YEN, "kr": ("SEK", "NOK", "DKK")}
 """Symbols that several currencies share, with these currencies."""
-SIDES = {
-    **dict.fromkeys(("CR", "C", "H", "HABEN", "CREDIT", "HAVE", "CRÉDIT", "HABER", "AVERE", "BIJ"), "credit"),
-    **dict.fromkeys(("DR", "D", "S", "SOLL", "DEBIT", "DÉBIT", "DEBE", "DARE", "AF", "DB"), "debit"),
-}
+_CREDIT = """CR C H HABEN CREDIT HAVE CRÉDIT HABER AVERE BIJ ABONO CRÉDITO ACCREDITO MA UZN UZNANIE GUTSCHRIFT EINGANG
+    IN DEPOSIT REFUND 入金 貸方"""
+_DEBIT = """DR D S SOLL DEBIT DÉBIT DEBE DARE AF DB CARGO DÉBITO ADDEBITO WN OBC OBCIĄŻENIE BELASTUNG LASTSCHRIFT
+    AUSGANG OUT WITHDRAWAL PURCHASE 出金 借方"""
+SYMBOL_CODES = frozenset({*CURRENCIES.values()}.union(*SHARED_SYMBOLS.values()))
+"""Currencies that have a symbol in these tables."""
+SIDES = {**dict.fromkeys(_CREDIT.split(), "credit"), **dict.fromkeys(_DEBIT.split(), "debit")}
 """Texts that mark an amount as a credit or a debit."""
 _MINUS = "\\-−–▲△"  # the triangles are minus signs of Japanese accounts
 _LONGEST = 60  # maximum length of a number, in characters
@@ -60,11 +63,6 @@ class WrittenNumber:
         number = Decimal(f"{whole}.{fraction}" if is_marked else whole)
         return number.copy_negate() if self.negative and number else number
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the text consists of digits alone, like an id."""
-        return self.digits.isdigit() and not (self.negative or self.currency or self.side)
-
 
 @lru_cache(maxsize=100_000)
 def written_number(text: str) -> WrittenNumber | None:
@@ -96,6 +94,11 @@ def written_number(text: str) -> WrittenNumber | None:
     return WrittenNumber(in_brackets or (sign or trail) not in ("", "+"), match["digits"], currency, side)
 
 
+def number_in(cell: object) -> WrittenNumber | None:
+    """Return the parts of the number in a cell of text; None for any other cell."""
+    return written_number(cell) if isinstance(cell, str) else None
+
+
 def _is_spaced(digits: str) -> bool:
     return all(c.isascii() or c in SPACES or c == "’" for c in digits)
 
@@ -108,7 +111,7 @@ def destroyed(cell: object) -> str | None:
     if SHORTENED.fullmatch(text):
         return "is a number that a spreadsheet shortened: its digits are lost; enter it again in a column of text"
     if ERROR.fullmatch(text):
-        return "is an error value or a column too narrow for its number; correct the cell in the spreadsheet"
+        return "is an error value, or its column was too narrow; correct the cell in the spreadsheet"
     if text.startswith('="') or re.fullmatch(r"=[A-Z]+\(.*\)", text):
         return "is a formula; replace it by its value"
     return None

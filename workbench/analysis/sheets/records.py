@@ -1,4 +1,4 @@
-"""Read the rows of JSON, NDJSON and Parquet files, in which each value has a column name."""
+"""Read the rows of JSON and NDJSON files, in which each value has a column name."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

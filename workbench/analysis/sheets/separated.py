@@ -1,4 +1,4 @@
-"""Split text into cells by the separator that makes it a table. If the separator is unclear, ask for it."""
+"""Split text into cells by the separator that makes it a table. If several separators do, an error asks for one."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ import re
 
 import attrs
 
-from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, typed_columns
+from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, trimmed, typed_columns
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.system.limits import FileLimits, LimitExceeded
 
@@ -31,12 +31,13 @@ def separated_grid(text: str, limits: FileLimits, *, separator: str | None, head
         separator, text = separator or declared[1], f"\n{rest}"
     separator = separator or _separator(text, limits, head)
     rows = _split(text, separator, limits)
-    return Grid(rows, head_of(rows, head), separator)
+    return Grid(rows, head_of(rows, head))
 
 
 def _separator(text: str, limits: FileLimits, head: int | None) -> str:
     sample = text[:_SAMPLE] if len(text) <= _SAMPLE else text[: text.rfind("\n", 0, _SAMPLE) + 1 or _SAMPLE]
     fits: dict[str, float] = {}
+    widths: dict[str, int] = {}
     typed: dict[str, int] = {}
     even: set[str] = set()  # separators that split all rows into the same number of cells
     for separator in SEPARATORS:
@@ -50,15 +51,24 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
         body = rows[at + 1 :]
         width = len(rows[at].cells) if rows else 0
         if width > 1:
-            fits[separator] = sum(1 < len(row.cells) <= width for row in body) / len(body) if body else 1.0
+            widths[separator] = width
+            fits[separator] = sum(1 < len(trimmed(row.cells)) <= width for row in body) / len(body) if body else 1.0
             typed[separator] = typed_columns(rows, at)
-            even |= {separator} if len({len(row.cells) for row in rows}) == 1 else set()
+            even |= {separator} if any(len({*map(count, rows)}) == 1 for count in (_cells, _filled)) else set()
     good = [separator for separator, share in fits.items() if share >= _MOST and (not even or separator in even)]
     good = [separator for separator in good if typed[separator]] or good
     if len(good) > 1:
-        readings = {repr(separator): _described(text, separator, limits, head) for separator in good}
+        readings = {repr(separator): f"{widths[separator]} columns" for separator in good}
         raise UnclearTable([FileQuestion(argument="separator", about="the file", readings=readings)])
     return good[0] if good else max(fits, key=lambda s: fits[s], default=",")
+
+
+def _cells(row: Row) -> int:
+    return len(row.cells)
+
+
+def _filled(row: Row) -> int:
+    return len(trimmed(row.cells))
 
 
 def _head(rows: list[Row], head: int | None) -> int:
@@ -69,13 +79,8 @@ def _head(rows: list[Row], head: int | None) -> int:
         return -1
 
 
-def _described(text: str, separator: str, limits: FileLimits, head: int | None) -> str:
-    rows = _split(text[:_SAMPLE], separator, limits)
-    return f"{len(rows[_head(rows, head)].cells)} columns"
-
-
 def _split(text: str, separator: str, limits: FileLimits) -> list[Row]:
-    before = csv.field_size_limit(len(text))  # the limit is global in this process
+    before = csv.field_size_limit(len(text))  # the limit is global, so it is restored below
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, start, budget = list[Row](), 1, Budget(limits, rows=-1)
     try:

@@ -17,11 +17,12 @@ from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearT
 from workbench.base.errors import visible
 from workbench.base.system.limits import MAX_RATIO, FileLimits, LimitExceeded, too_large, too_many_columns
 
-_SHEET_ROWS = 1_048_576
+SHEET_ROWS = 1_048_576
+"""Maximum number of rows of a sheet."""
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 _HIDDEN = re.compile(rb"<row\b[^>]*\bhidden=\"(?:1|true)\"")
 _UNCOMPUTED = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v></v>)?\s*</c>")
-_DIGITS = 15
+DIGITS = 15
 """Number of digits that spreadsheets store."""
 
 
@@ -82,7 +83,7 @@ def _is_table(sheet: Any) -> bool:
 def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
     before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
-        for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
+        for number, row in enumerate(sheet.iter_rows(max_row=SHEET_ROWS), 1):
             if row is before:  # the library repeats one empty row for missing rows, of which there may be a million
                 continue
             before = row
@@ -125,7 +126,7 @@ def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
                         # another encoding could hide entity declarations from the search below
                         raise BadSheet("a part of the file is not UTF-8")
                 if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
-                    raise BadSheet("entity declarations are not read")
+                    raise BadSheet("the file declares XML entities, which are not read")
                 if info.filename == "xl/worksheets/sheet1.xml":
                     hidden += len(_HIDDEN.findall(piece))
                 if info.filename.startswith("xl/worksheets/"):
@@ -144,8 +145,8 @@ def _value(cell: Any, row: int) -> Any:
         return value.date()
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise BadSheet(f"row {row}: a cell has a number out of range")
-        number = Decimal(format(value, f".{_DIGITS}g"))  # rounded, so that 0.1 + 0.2 is 0.3 as in the spreadsheet
+            raise BadSheet(f"row {row}: a cell has a number that is not finite")
+        number = Decimal(format(value, f".{DIGITS}g"))  # rounded, so that 0.1 + 0.2 is 0.3 as in the spreadsheet
         whole = number == number.to_integral_value() and abs(value) < 1e30
         return int(number) if whole else number
     if isinstance(value, date | time | int | str | None):

@@ -17,7 +17,7 @@ from workbench.analysis.tables.rows import Notes, Table, arrow_table, table_fram
 from workbench.base.arguments import a_type
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
-from workbench.base.schema.walk import DateTime, Text, snake
+from workbench.base.schema.walk import DateTime, Text
 from workbench.client.session import sandbox_times
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.store import StoredEvent
@@ -26,10 +26,10 @@ from workbench.service.interface.convert import converter, read_time
 from workbench.service.interface.events import EVENT_KINDS, Event
 
 DELIVERY = "delivery"
-"""Source of a time that is not in the event but is the time of its delivery, or its time in the sandbox."""
+"""`at_source` if the time is not from the event, but stated by its delivery or recorded by the sandbox."""
 
 ARRIVAL = "arrival"
-"""Source of a time that is the arrival of a delivery by the clock of this machine."""
+"""`at_source` if the time is when this machine received the delivery, by the machine's clock."""
 
 UNREAD_TIME = "a delivery time that cannot be read"
 """Remark on a delivery whose stated time is not ISO 8601 or Unix time."""
@@ -58,7 +58,7 @@ def _is_event(x: object) -> bool:
 
 
 def envelope_of(x: Mapping[str, Any]) -> tuple[Mapping[str, Any], object]:
-    """Return the event in a delivery or a log line, and the time in the envelope of the delivery or line."""
+    """Return the event in a delivery or log line, and the time that the delivery or line states for the event."""
     if {"resource", "action"} <= x.keys():
         return x, x.get("at")
     for name in ("event", "payload", "body", "data"):
@@ -169,7 +169,7 @@ def events_frame(
 
 
 def with_times(table: Table, delivered: object = None, clocks: object = None) -> Table:
-    """Add the time of each event to a table, with the name of the column it comes from, or `delivery`.
+    """Add the columns `at` and `at_source`: the time of each event, and the column or clock that it comes from.
 
     The time is `event_received_at`, else the time of the delivery, else a time in the body. The body has the posting
     time of a completed transaction, the authorization time of any other transaction, and the arrival time of a micro
@@ -200,7 +200,7 @@ def with_times(table: Table, delivered: object = None, clocks: object = None) ->
 
 
 def events_layout(kinds: Collection[str]) -> FrameLayout:
-    """Return the columns of events of these kinds, in the order in which the interface lists them."""
+    """Return the columns of events of the given kinds, in the interface's order."""
     envelope = layout_of(Event)
     columns = [column for column in envelope.columns if column.name != "body"]
     for name in COMPUTED:
@@ -212,12 +212,5 @@ def events_layout(kinds: Collection[str]) -> FrameLayout:
             body = layout_of(row.body)  # type: ignore[arg-type]  # records are compared by value, their classes are not
             columns += [attrs.evolve(c, name=f"body.{c.name}", wire=f"body.{c.wire}") for c in body.columns]
             answers += [(f"body.{path}", f"body.{wire}") for path, wire in body.answers]
-    return FrameLayout(
-        of=Event,
-        kind=snake("Event"),
-        columns=tuple({column.name: column for column in columns}.values()),
-        answers=tuple(dict.fromkeys(answers)),
-        rows_of=None,
-        has_extra=True,
-        seals_extra=False,
-    )
+    by_name = {column.name: column for column in columns}
+    return attrs.evolve(envelope, columns=tuple(by_name.values()), answers=tuple(dict.fromkeys(answers)))

@@ -8,16 +8,16 @@ bytes.
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zoneinfo import ZoneInfo
 
 import attrs
 import pandas as pd
 
-from workbench.analysis.tables.columns import AMOUNT
+from workbench.analysis.tables.columns import AMOUNT, currencies
 from workbench.analysis.tables.periods import PERIODS, freq_of, label_of
-from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing
+from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing, total
 from workbench.analysis.tables.workbooks import PLACES, BookColumn, cell_values, close_book, open_book, write_table
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
@@ -32,31 +32,32 @@ _ROWS = 100_000  # maximum number of rows on a sheet
 _RESERVED = frozenset(
     {"cover", "definitions", "history"}
 )  # names of a pack's other sheets, and "history", which Excel rejects
-_DISTINCT = frozenset({"transactions", "users"})  # counts of distinct items; an item can occur in several periods
+_DISTINCT = frozenset({"transactions", "users"})  # not summed over periods: an item can count in several periods
 _CHART_BARS = 12
-_EXACT_FLOATS = 10**13  # limit up to which a float holds a number with two decimals exactly
+_EXACT_FLOATS = 10**13  # up to this limit, a spreadsheet's float keeps two decimal places
+_STATES = {None: "unless a note says otherwise", False: "not complete: rows are missing", True: "yes"}
 _PAGE = 200  # maximum length of a readable printed line, in characters
 _SHORT = 40  # maximum number of rows that fit on a page with a chart
-_BALANCES = re.compile("^(opening|closing|outstanding)")
+_NOT_ADDED = re.compile("^(opening|closing|outstanding)|^(month|version)$|(^|_)(year|code|id)$|unit unknown")
 """Pattern of columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
-    "requested": "What merchants asked for, approved or declined",
-    "local_amount": "What the merchant asked for, in the merchant's currency",
+    "requested": "Amounts that merchants requested, approved or declined",
+    "local_amount": "Amount that the merchant requested, in the merchant's currency",
     "authorized": "Requested amounts that were approved, by the time of the authorization",
     "held": "Open holds: approved, not settled or released",
-    "released": "Holds that were reversed, expired, or were above their settlement",
+    "released": "Holds that were reversed or expired, and the part of a hold above its settlement",
     "settled": "Holds that ended in a settlement",
-    "posted": "What settled",
-    "refunded": "What merchants gave back",
+    "posted": "Settled amounts",
+    "refunded": "Amounts that merchants refunded",
     "net": "Posted minus refunded",
     "opening": "Balance at the beginning of the period: open holds, disputes or points",
     "closing": "Balance at the end: opening + authorized - released - settled, or + opened - resolved",
     "amount": "Amount of the row",
     "change": "Now minus before",
-    "before": "Net in the period before",
-    "now": "Net in the period",
+    "before": "Net amount of the previous period",
+    "now": "Net amount of the period",
     "rate": "Approved divided by all authorizations",
-    "share": "Part of the total of the column",
+    "share": "Share of the column's total",
     "running": "The period was not over when the data ended; its numbers will change",
     "earned": "Points earned in the period",
     "clawed_back": "Points taken back, for refunds and by adjustments",
@@ -75,11 +76,6 @@ class _Sheet:
     rows: int
     facts: dict[str, str]
     notes: list[str]
-
-    @property
-    def is_over_time(self) -> bool:
-        """Whether the sheet's first column is a period."""
-        return self.columns[0].name in PERIODS
 
 
 def sheets_of(frames: Mapping[str, pd.DataFrame], tz: str) -> list[_Sheet]:
@@ -104,10 +100,7 @@ def sheets_of(frames: Mapping[str, pd.DataFrame], tz: str) -> list[_Sheet]:
 def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
     about = frame.attrs
     notes = [visible(str(note)) for note in about.get("notes", ())]
-    complete = about.get("complete")
-    state = UNKNOWN if "kind" not in about else "not complete: rows are missing" if complete is False else "yes"
-    if complete is None and "kind" in about:
-        state = "as far as the notes say"
+    state = _STATES[about.get("complete")] if "kind" in about else UNKNOWN
     zone = str(about.get("tz") or tz)
     facts = {
         "Signed off by, on": visible(str(about.get("signed_by", "")), 100),
@@ -135,7 +128,7 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
     values, form = cell_values(column, tz)
     places, unit = None, ""
     if name.endswith("_cents"):
-        code = _code(frame, "local_" if name.startswith("local_") else "")
+        code = _code(frame, name)
         unit, places = code or "minor units", minor_digits(code) if code else None
     elif name.endswith("_usd"):
         unit, places = "USD", 2
@@ -145,11 +138,10 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
         values, form = [None if value is None else "yes" if value else "no" for value in values], "text"
     elif pd.api.types.is_numeric_dtype(column.dtype):
         values, form = _numbers(column, name, places)
-    counts = pd.api.types.is_integer_dtype(column.dtype) and name not in ("month", "version", "chain_id")
-    adds = form in PLACES and (places is not None or counts) and not _BALANCES.match(name)
-    adds = adds and not re.search(r"(^|_)(year|code|id)$|unit unknown", name) and about.get("kind") != "spend_funnel"
-    adds = adds and (places is not None or not name.endswith("_cents"))
-    adds = adds and not (name in _DISTINCT and any(period in frame for period in PERIODS))
+    is_count = pd.api.types.is_integer_dtype(column.dtype) and not name.endswith("_cents")
+    is_distinct = name in _DISTINCT and any(period in frame for period in PERIODS)
+    adds = form in PLACES and (places is not None or is_count) and not is_distinct
+    adds = adds and not _NOT_ADDED.search(name) and about.get("kind") != "spend_funnel"
     return BookColumn(
         name=name,
         head=_head(name, unit),
@@ -161,7 +153,7 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
 
 
 def _numbers(column: "pd.Series[Any]", name: str, places: int | None) -> tuple[list[Any], str]:
-    """Return numbers and their cell format, with cents in the main unit; text if a spreadsheet would round any."""
+    """Return numbers and their cell format, with cents in the main unit; as text if a spreadsheet would round one."""
     scale = -places if places is not None and name.endswith("_cents") else 0
     exact = [None if is_missing(value) else EXACT.scaleb(Decimal(str(value)), scale) for value in column.tolist()]
     present = [number for number in exact if number is not None]
@@ -180,17 +172,10 @@ def _head(name: str, unit: str) -> str:
     return visible(f"{words[:1].upper()}{words[1:]}{f' ({unit})' if unit else ''}", 200)
 
 
-def _code(frame: pd.DataFrame, prefix: str = "") -> str:
-    """Return the currency of a frame's amounts, or of its local amounts; empty if there are none or several."""
-    column, stated = f"{prefix}currency", "" if prefix else str(frame.attrs.get("currency") or "")
-    codes = {stated} if stated else set(frame[column].dropna()) if column in frame else set[str]()
-    codes = {code.upper() for code in codes}
+def _code(frame: pd.DataFrame, amount: str = "") -> str:
+    """Return the currency of an amount column, or of the frame's amounts; empty if there are none or several."""
+    codes = currencies(frame, amount)
     return codes.pop() if len(codes) == 1 else ""
-
-
-def _total(column: BookColumn) -> Decimal:
-    with localcontext(EXACT):
-        return sum((value for value in column.values if value is not None), Decimal(0))
 
 
 def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
@@ -252,6 +237,8 @@ def _lines(page: "Worksheet", title: str, lines: list[tuple[str, str]], formats:
 
 
 def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[str, Any]) -> None:
+    from xlsxwriter.utility import xl_col_to_name
+
     page = book.add_worksheet(sheet.name)
     page.set_landscape()
     last = 0
@@ -265,18 +252,14 @@ def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[s
         last = sheet.rows + 1
     for j, column in enumerate(sheet.columns):
         if column.is_total:
-            letter = _letters(j)
+            letter = xl_col_to_name(j)
             formula = f"=SUBTOTAL(109,{letter}2:{letter}{last})"  # sum of the rows that a filter leaves visible
-            page.write_formula(last, j, formula, formats[f"total {column.form}"], float(_total(column)))
+            page.write_formula(last, j, formula, formats[f"total {column.form}"], float(total(column.values)))
         elif j == 0 and any(other.is_total for other in sheet.columns):
             page.write_string(last, 0, "Total", formats["label"])
     for row, note in enumerate(notes if sheet.rows else ["No rows.", *notes], last and last + 2):
         page.write_string(row, 0, note)
     _chart(book, page, sheet, last + len(notes) + 4)
-
-
-def _letters(index: int) -> str:
-    return ("" if index < 26 else _letters(index // 26 - 1)) + chr(ord("A") + index % 26)
 
 
 def _charted(sheet: _Sheet) -> int:
@@ -293,7 +276,7 @@ def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet, row: int) -> None
     amount = _charted(sheet)
     if not amount:
         return
-    over_time = sheet.is_over_time
+    over_time = sheet.columns[0].name in PERIODS
     last = sheet.rows if over_time else min(sheet.rows, _CHART_BARS)
     head = sheet.columns[amount].head
     drawing = book.add_chart({"type": "line" if over_time else "bar"})
@@ -361,7 +344,7 @@ def _html(sheet: _Sheet) -> Markup:
             cells[amount] = element("span", cells[amount], class_=state, style=length)
         rows.append(cells)
     heads = [column.head for column in sheet.columns]
-    totals = [column.text(_total(column)) if column.is_total else "" for column in sheet.columns]
+    totals = [column.text(total(column.values)) if column.is_total else "" for column in sheet.columns]
     columns = [{"class_": "number" if column.is_number else ""} for column in sheet.columns]
     body = table(rows, heads, totals=["Total", *totals[1:]] if any(totals) else (), columns=columns)
     return element("div", body, class_="wide", tabindex="0", role="region", aria_label=sheet.name)

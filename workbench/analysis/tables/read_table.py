@@ -1,4 +1,4 @@
-"""Read a table from a file that any program wrote. One reader serves ledgers, rows and lists.
+"""Read a table from a file that any program wrote, such as a ledger.
 
 A value is accepted only if every valid reading of the file gives the same value. Otherwise the error names the readings
 and the argument that decides between them. Answers can be stored in a TOML file next to the tables of the same program.
@@ -14,7 +14,7 @@ import attrs
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.sheets.files import RECORDS, Layout, check_format, read_grid, read_records
+from workbench.analysis.sheets.files import RECORDS, check_format, read_grid, read_records
 from workbench.analysis.sheets.grid import Row, trimmed
 from workbench.analysis.sheets.parquet import parquet_table
 from workbench.analysis.sheets.questions import UnclearTable
@@ -27,7 +27,7 @@ from workbench.analysis.tables.total_rows import total_rows
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.walk import flat
 from workbench.base.system.files import check_name
-from workbench.base.system.limits import FRAMES, FileLimits, LimitExceeded, limits
+from workbench.base.system.limits import FRAMES, FileLimits, limits
 
 _SHOWN = 20
 
@@ -78,9 +78,10 @@ def read_table(
         separator: Separator of the cells in a text file.
         sheet: Name of the sheet of a workbook.
         header: Line of the column names; 0 if the file has no column names.
-        mapping: TOML file with answers to use instead. If it does not exist, it is written with the answers of this
-            call.
-        against: Frame of the other side: the error proposes answers under which 90 % of the values match it.
+        mapping: TOML file with answers, instead of the file next to `path`. If it does not exist, it is written with
+            the answers of this call.
+        against: Frame to compare with, such as the ledger of the other party. If the file has several readings, the
+            error proposes the reading of which 90 % of the values occur in this frame.
         rejects: CSV file for rows with problems. The other rows are returned. By default, problems raise an error.
         max_rows: Maximum number of rows; default 200,000, for Parquet 20 million.
         max_size: Approximate maximum size in memory, in bytes; default 500 MB, for Parquet 2 GB.
@@ -137,17 +138,17 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
         rows = [(number, dict(flat(row))) for number, row in read_records(path, sizes)]
         names = tuple(dict.fromkeys(name for _, row in rows for name in row))
         return _Table(names=names, rows=[Row(number, [row.get(name) for name in names]) for number, row in rows])
-    layout = Layout(encoding=answers.encoding, separator=answers.separator, sheet=answers.sheet, header=answers.header)
-    try:
-        grid = read_grid(path, sizes, layout)
-        names = grid.names(sizes)
-    except UnclearTable as error:
-        raise UnclearTable(error.questions, path.name) from None
-    except LimitExceeded as error:
-        raise UsageError(f"{path.name}: {error}") from None
+    names, grid = read_grid(
+        path,
+        sizes,
+        encoding=answers.encoding,
+        separator=answers.separator,
+        sheet=answers.sheet,
+        header=answers.header,
+    )
     table = _Table(names=names, rows=[], notes=list(grid.notes))
     table.left_out = [(row, "above the header") for row in grid.rows[: max(grid.head, 0)]]
-    totals = total_rows(names, grid.body, answers.totals)
+    totals = total_rows(names, grid.body, answers.totals, (answers.columns or {}).get("at"))
     for index, row in enumerate(grid.body):
         if index in totals:
             table.left_out.append((row, totals[index]))
@@ -172,7 +173,7 @@ def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
     arrays = ledger.arrays()
     rest = [name for name in table.names if name not in ledger.named.values()]
     if both := [name for name in rest if name in arrays]:
-        problem = f"is a column of the file, too; name it in columns, such as {{'other': {both[0]!r}}}"
+        problem = f"is also a column of the file; rename that column, such as columns={{'other': {both[0]!r}}}"
         raise UsageError([Problem(visible(both[0], 60), "name", problem)], of="read_table")
     return arrays | {name: reader.series(name, cells[name]) for name in rest}
 
@@ -195,7 +196,7 @@ def _values(against: pd.DataFrame | None) -> frozenset[Any]:
 
 
 def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, rejects: str | Path | None) -> dict[int, str]:
-    """Return the lines that have problems, with their reasons, and write them to a file.
+    """Return the lines that have problems, with their reasons, and write these lines to `rejects`.
 
     Raises:
         UsageError: Rows have problems, and `rejects` is not given.
@@ -204,19 +205,21 @@ def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, reject
     for problem in problems:
         reasons.setdefault(problem.line, []).append(f"{problem.column} {problem.message}".strip())
     bad = {line: "; ".join(texts) for line, texts in sorted(reasons.items())}
-    if bad and rejects is None:
+    if not bad:
+        return bad
+    if rejects is None:
         listed = [Problem(f"{path.name}, line {line}", "cell", text) for line, text in [*bad.items()][:_SHOWN]]
         more = len(bad) - len(listed)
         if more:
-            listed.append(Problem("", "more", f"and {more:,} more lines; pass rejects=FILE to read the others"))
+            way = "pass rejects=FILE to write all of them to a file and read the valid rows"
+            listed.append(Problem("", "more", f"and {more:,} more lines with problems; {way}"))
         raise UsageError(listed, of="read_table")
-    if bad and rejects is not None:
-        from workbench.analysis.tables.to_file import to_file
+    from workbench.analysis.tables.to_file import to_file
 
-        rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
-        width = max(map(len, rows))
-        names = ["line", "reasons", *table.names, *(f"column {i}" for i in range(len(table.names) + 3, width + 1))]
-        to_file(pd.DataFrame([[*row, *[None] * (len(names) - len(row))] for row in rows], columns=names), rejects)
+    rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
+    names = ["line", "reasons", *table.names]
+    names += (f"column {i}" for i in range(len(names) + 1, max(map(len, rows)) + 1))
+    to_file(pd.DataFrame([[*row, *[None] * (len(names) - len(row))] for row in rows], columns=names), rejects)
     return bad
 
 

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Any, Self
 
 import attrs
@@ -58,6 +58,12 @@ def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
     return pa.array(texts, type=pa.large_string())
 
 
+def total(values: Iterable[Decimal | None]) -> Decimal:
+    """Return the exact sum of values. Missing values are ignored."""
+    with localcontext(EXACT):
+        return sum(filter(None, values), Decimal(0))
+
+
 def is_missing(value: object) -> bool:
     """Return whether a cell is missing, in any representation that pandas uses."""
     return value is None or value is pd.NA or value is pd.NaT or value != value
@@ -85,17 +91,14 @@ def _decimal(value: Any, name: object) -> Decimal | None:
 
 
 def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return a decimal column with the index and name of `like`, and a type that is at least as wide."""
+    """Return a decimal column with the index and name of `like`, and a type at least as wide as the type of `like`."""
     width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
     array = packed(values, at_least=width)
-    dtype = "str" if pa.types.is_large_string(array.type) else pd.ArrowDtype(array.type)
     about: dict[str, Any] = {} if like is None else {"index": like.index, "name": like.name}
-    return pd.Series(pd.array(array.to_pylist(), dtype=dtype), **about)  # type: ignore[no-any-return]
+    return pd.Series(to_pandas(array), **about)  # type: ignore[no-any-return]
 
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
-CHUNK = 100_000
-"""Rows in one chunk of a long column."""
 
 
 @attrs.define
@@ -104,7 +107,7 @@ class Notes:
 
     notes: list[str] = attrs.field(factory=list)
     unknown_members: Counter[str] = attrs.field(factory=Counter)
-    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # by wire path and description
+    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # counts by wire path and description
     pages: Counter[str] = attrs.field(factory=Counter)  # unknown members of the page itself, outside its items
 
     def add(self, other: Notes) -> None:
@@ -139,10 +142,11 @@ class Table:
 
 
 def check_in_memory(x: object) -> None:
-    """Raise UsageError for a frame on a cluster. The message says how to reduce the frame."""
+    """Raise UsageError for a Dask DataFrame. The message says how to load or aggregate it."""
     if hasattr(x, "compute"):
         raise UsageError(
-            "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
+            "a Dask DataFrame is not accepted: pass frame.compute(), or aggregate first, such as "
+            "frame.groupby(…).sum().compute()"
         )
 
 
@@ -201,7 +205,7 @@ def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         return frame.copy(deep=False), frame.iloc[:0]
     differing = frame.loc[frame["id"].notna(), ["id", value]].drop_duplicates()["id"].duplicated().sum()
     if differing:
-        raise UsageError(f"rows with one id and different {value}: {differing:,}; keep one of them", of="history")
+        raise UsageError(f"ids with different {value} in their rows: {differing:,}; keep one row of each", of="history")
     return frame[~repeated], frame[repeated]
 
 
@@ -288,19 +292,11 @@ def _is_decimal(column: Column) -> bool:
 
 
 def joined_chunks(chunks: Sequence[Any]) -> Any:
-    """Concatenate columns in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
+    """Concatenate the chunks of a column. Decimals get a type that holds all values."""
     if len({chunk.type for chunk in chunks}) > 1:  # the values have several decimal types, or some are texts
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
-        return pa.chunked_array([packed(values)])
-    pieces: list[list[Any]] = [[]]
-    rows = 0
-    for chunk in chunks:
-        if rows >= CHUNK:
-            pieces.append([])
-            rows = 0
-        pieces[-1].append(chunk)
-        rows += len(chunk)
-    return pa.chunked_array([piece[0] if len(piece) == 1 else pa.concat_arrays(piece) for piece in pieces])
+        return packed(values)
+    return pa.chunked_array(chunks).combine_chunks()
 
 
 def merged(tables: Sequence[Table]) -> Table:
@@ -309,7 +305,16 @@ def merged(tables: Sequence[Table]) -> Table:
     for table in tables:
         notes.add(table.notes)
     names = tables[0].columns
-    return Table({name: joined_chunks([t.columns[name] for t in tables]).combine_chunks() for name in names}, notes)
+    return Table({name: joined_chunks([t.columns[name] for t in tables]) for name in names}, notes)
+
+
+_DTYPES: Mapping[Any, Any] = {
+    **dict.fromkeys((pa.string(), pa.large_string()), TEXT),
+    pa.int64(): pd.Int64Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+"""pandas type by Arrow type. Columns of any other type keep their Arrow type (`ArrowDtype`)."""
 
 
 def to_pandas(values: Any, column: Column | None = None) -> Any:
@@ -324,20 +329,11 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
         categories = [*dict.fromkeys([*choices, *pc.unique(values).drop_null().to_pylist()])]
         codes = pc.fill_null(pc.index_in(values, value_set=pa.array(categories, type=values.type)), -1)
         return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(categories))
-    dtype: Any = pd.ArrowDtype(kind)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        dtype = TEXT
-    elif pa.types.is_int64(kind):
-        dtype = pd.Int64Dtype()
-    elif pa.types.is_float64(kind):
-        dtype = pd.Float64Dtype()
-    elif pa.types.is_boolean(kind):
-        dtype = pd.BooleanDtype()
-    elif pa.types.is_timestamp(kind) and kind.tz is None:  # times without a zone stay without one
+    if pa.types.is_timestamp(kind) and kind.tz is None:  # times without a zone stay without one
         return pd.Series(values.to_pandas()).astype("datetime64[us]")
-    elif pa.types.is_timestamp(kind):
-        dtype = pd.DatetimeTZDtype("us", "UTC")
-    return dtype.__from_arrow__(values)
+    if pa.types.is_timestamp(kind):
+        return pd.DatetimeTZDtype("us", "UTC").__from_arrow__(values)
+    return _DTYPES.get(kind, pd.ArrowDtype(kind)).__from_arrow__(values)
 
 
 Row = tuple[Any, Any]  # the record, and the list item for which it makes this row
@@ -392,18 +388,13 @@ def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict
     if column.many:
         values = [None if value is None else joined(value, column.kind) for value in values]
     how = form(column)
-    converted: list[Any] = []
-    unfit = 0
+    converted = [None if value is None else how.convert(value) for value in values]
     for i, value in enumerate(values):
-        cell = None if value is None else how.convert(value)
-        if cell is UNFIT:
-            unfit += 1
+        if converted[i] is UNFIT:
+            converted[i] = None
+            notes.unusual[column.wire, f"a value that does not fit its column; see column `{EXTRA}`"] += 1
             if extras:
                 extras[i][column.wire] = value
-            cell = None
-        converted.append(cell)
-    if unfit:
-        notes.unusual[column.wire, f"a value that does not fit its column; see column `{EXTRA}`"] += unfit
     if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in converted):
         return pa.array([None if v is None else int(v) for v in converted], type=pa.int64())
     if _is_decimal(column):

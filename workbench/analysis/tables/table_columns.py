@@ -11,8 +11,18 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis.sheets.dates import ORDERS, SERIALS, WrittenDate, serial_date, written_date
-from workbench.analysis.sheets.numbers import MARKS, SHARED_SYMBOLS, WrittenNumber, destroyed, written_number
+from workbench.analysis.sheets.grid import is_empty
+from workbench.analysis.sheets.numbers import (
+    MARKS,
+    SHARED_SYMBOLS,
+    SYMBOL_CODES,
+    WrittenNumber,
+    destroyed,
+    number_in,
+    written_number,
+)
 from workbench.analysis.sheets.questions import FileQuestion, distinct
+from workbench.analysis.sheets.workbooks import DIGITS
 from workbench.analysis.tables.columns import AMOUNT, json_text
 from workbench.analysis.tables.rows import TEXT, packed, to_pandas
 from workbench.base.errors import visible
@@ -20,8 +30,6 @@ from workbench.base.errors import visible
 _NOTHING = frozenset({"", "-", "–", "—"})
 _FLAGS: Mapping[Any, bool | None] = {"True": True, "False": False, "true": True, "false": False, "TRUE": True,
     "FALSE": False, "": None}  # fmt: skip
-_EXACT_DIGITS = 15
-"""Number of digits that spreadsheets store."""
 _AGREED = Decimal("0.9")
 """Minimum share of values that must occur in the other table for a reading to be proposed."""
 _SWAPPED = " swapped"
@@ -75,7 +83,7 @@ class Columns:
         """Return a column's cells. Values that a spreadsheet destroyed are reported as problems and become empty."""
         checked = list(cells)
         for row, cell in enumerate(cells):
-            long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**_EXACT_DIGITS
+            long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**DIGITS
             reason = "has more than 15 digits, of which a spreadsheet keeps 15" if long else destroyed(cell)
             if reason and not (long and self.answers.get("exact")):
                 self.problem(row, name, reason)
@@ -84,11 +92,11 @@ class Columns:
 
     def series(self, name: str, cells: Cells) -> Any:
         """Return a column in the type that fits all cells, or as text if none does."""
-        filled = [cell for cell in cells if not _is_empty(cell)]
+        filled = [cell for cell in cells if not is_empty(cell)]
         if filled and all(isinstance(cell, bool) or (isinstance(cell, str) and cell in _FLAGS) for cell in filled):
             return pd.array([_FLAGS[cell] if isinstance(cell, str) else cell for cell in cells], dtype="boolean")
         before = len(self.problems)
-        if filled and all(isinstance(cell, date) or _is_date(cell) for cell in filled):
+        if filled and all(_date(cell) is not None for cell in filled):
             array = times_array(self.dates(name, cells))
         elif filled and (AMOUNT.search(name) or self._are_numbers(filled)):
             array = numbers_array(self.numbers(name, cells))
@@ -104,10 +112,10 @@ class Columns:
 
     def _note_others(self, name: str, filled: Cells) -> None:
         """Note that most cells of a text column are amounts or dates."""
-        numbers = [written_number(cell) if isinstance(cell, str) else None for cell in filled]
+        numbers = [number_in(cell) for cell in filled]
         kinds = {
             "amounts": [number is not None and _is_amount(number) for number in numbers],
-            "dates": [isinstance(cell, date) or _is_date(cell) for cell in filled],
+            "dates": [_date(cell) is not None for cell in filled],
         }
         for kind, fits in kinds.items():
             if 2 * sum(fits) > len(fits):
@@ -122,28 +130,27 @@ class Columns:
         """
         if any(isinstance(cell, bool | date | time | list) for cell in filled):
             return False
-        written = [written_number(cell) if isinstance(cell, str) else None for cell in filled if cell not in _NOTHING]
-        texts = sum(isinstance(cell, str) and cell not in _NOTHING for cell in filled)
-        parts = [number for number in written if number is not None]
-        if len(parts) < texts or not written:
+        cells = [cell for cell in filled if cell not in _NOTHING]
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        numbers = [number for cell in texts if (number := written_number(cell)) is not None]
+        if len(numbers) < len(texts) or not cells:
             return False
-        return not texts or any(_is_amount(number) for number in parts)
+        return not texts or any(map(_is_amount, numbers))
 
     # numbers
 
     def numbers(self, name: str, cells: Cells) -> list[Decimal | None]:
-        """Return a column's numbers. All other cells are problems."""
-        parts: list[WrittenNumber | Decimal | None] = []
-        for row, cell in enumerate(cells):
-            part: WrittenNumber | Decimal | None = None
-            if isinstance(cell, Decimal | int) and not isinstance(cell, bool):
-                part = Decimal(cell)
-            elif isinstance(cell, str) and cell.strip() not in _NOTHING:
-                part = written_number(cell)
-            if part is None and not (_is_empty(cell) or (isinstance(cell, str) and cell.strip() in _NOTHING)):
-                self.problem(row, name, "is not a number")
-            parts.append(part)
+        """Return a column's numbers, and report all other cells as problems."""
+        filled = [None if isinstance(cell, str) and cell.strip() in _NOTHING else cell for cell in cells]
+        parts = [_number(cell) for cell in filled]
+        self._check_parts(name, filled, parts, "is not a number")
         return self._signed(name, parts, self._marked(name, parts))
+
+    def _check_parts(self, name: str, cells: Cells, parts: Sequence[object], wrong: str) -> None:
+        """Record a problem with each cell that is neither empty nor readable."""
+        for row, (cell, part) in enumerate(zip(cells, parts, strict=True)):
+            if part is None and not is_empty(cell):
+                self.problem(row, name, wrong)
 
     def _marked(self, name: str, parts: Sequence[Any]) -> list[Decimal | None]:
         """Return the numbers under the decimal mark that fits all of them."""
@@ -177,9 +184,7 @@ class Columns:
         valid = distinct({answer: column for answer, column in values.items() if fits[answer] == count})
         first, *others = valid or values
         if len(values) == 1:
-            for row, (part, value) in enumerate(zip(parts, values[first], strict=True)):
-                if part is not None and value is None:
-                    self.problem(row, name, wrong)
+            self._check_parts(name, parts, values[first], wrong)
         elif valid and others:
             row = next(row for row, cells in enumerate(zip(*valid.values(), strict=True)) if len({*cells}) > 1)
             meanings = {answer: f"{cell(row)} is {_plain(column[row])}" for answer, column in valid.items()}
@@ -191,7 +196,7 @@ class Columns:
         return first
 
     def _signed(self, name: str, parts: Sequence[Any], values: list[Decimal | None]) -> list[Decimal | None]:
-        """Return numbers with the signs of their sides, if the cells say credit or debit."""
+        """Return numbers, with a sign for credit or debit if any cell states its side."""
         sides = [part.side if isinstance(part, WrittenNumber) else "" for part in parts]
         if not any(sides):
             return values
@@ -200,8 +205,26 @@ class Columns:
     def by_side(
         self, names: Sequence[str], values: Sequence[Decimal | None], sides: Sequence[str | None]
     ) -> list[Decimal | None]:
-        """Return amounts with the signs that their sides imply."""
+        """Return amounts with a sign for their side, credit or debit.
+
+        If the file marks only one side, unmarked amounts belong to the other side. A minus sign on all amounts of a
+        side repeats the mark. A minus sign on some of them reverses these amounts.
+        """
         positive = self.answers.get("credit")
+        marked = {side for value, side in zip(values, sides, strict=True) if value and side}
+        bare = [row for row, (value, side) in enumerate(zip(values, sides, strict=True)) if value and side is None]
+        for row in bare if len(marked) > 1 else ():
+            self.problem(row, names[0], "says neither credit nor debit")
+        if bare and len(marked) == 1:
+            other = "debit" if "credit" in marked else "credit"
+            sides = [side or other for side in sides]
+            self.notes.append(f"{_column(*names)}: amounts without a mark are read as {other}s.")
+        signs_of: dict[str | None, set[bool]] = {}
+        for value, side in zip(values, sides, strict=True):
+            if value:
+                signs_of.setdefault(side, set()).add(value < 0)
+        if all(len(signs) == 1 for signs in signs_of.values()):
+            values = [value if value is None else abs(value) for value in values]
         signs = {"+": {"credit": 1, "debit": -1}, "-": {"credit": -1, "debit": 1}}
         signed = {
             answer: [
@@ -217,29 +240,23 @@ class Columns:
 
     def currencies(self, name: str, cells: Cells) -> set[str]:
         """Return the currencies that are written with the numbers of a column."""
-        parts = [written_number(cell) for cell in cells if isinstance(cell, str)]
+        parts = map(number_in, cells)
         marks = {part.currency for part in parts if part is not None and part.currency}
-        if shared := sorted(marks & {*SHARED_SYMBOLS}):
-            if self.answers.get("currency") is None:
-                codes = SHARED_SYMBOLS[shared[0]]
-                self.ask("currency", _column(name), {code: f"{shared[0]} is {code}" for code in codes})
-            marks -= {*shared}
+        answer = (self.answers.get("currency") or "").upper()
+        for symbol in sorted(marks & {*SHARED_SYMBOLS}):
+            codes = SHARED_SYMBOLS[symbol]
+            if not answer:
+                self.ask("currency", _column(name), {code: f"{symbol} is {code}" for code in codes})
+            if answer in codes or answer not in SYMBOL_CODES:  # many other currencies share the dollar sign
+                marks.discard(symbol)
         return marks
 
     # dates and times
 
     def dates(self, name: str, cells: Cells, *, compact: bool = False) -> list[date | None]:
-        """Return a column's dates or times. All other cells are problems. Times are in UTC."""
-        parts: list[WrittenDate | date | None] = []
-        for row, cell in enumerate(cells):
-            part: WrittenDate | date | None = cell if isinstance(cell, date) else None
-            if isinstance(cell, str) and cell.strip():
-                part = written_date(cell, compact=compact)
-            if part is None and compact:
-                part = serial_date(cell)
-            if part is None and not _is_empty(cell):
-                self.problem(row, name, "is not a date")
-            parts.append(part)
+        """Return a column's dates, or times in UTC, and report all other cells as problems."""
+        parts = [_date(cell, compact) for cell in cells]
+        self._check_parts(name, cells, parts, "is not a date")
         values = self._ordered(name, parts)
         if any(isinstance(part, WrittenDate) and part.has_time for part in parts) or any(
             isinstance(value, datetime) and (value.tzinfo is not None or value.time() != time()) for value in values
@@ -263,7 +280,7 @@ class Columns:
             row = next(i for i, part in enumerate(parts) if isinstance(part, date))
             meanings = {
                 order: f"line {self.lines[row]} is {parts[row]}",
-                order + _SWAPPED: f"a spreadsheet exchanged day and month of date cells, the line is {swapped[row]}",
+                order + _SWAPPED: f"a spreadsheet exchanged day and month of date cells; the line is {swapped[row]}",
             }
             self.ask("dates", _column(name), meanings, {order: values[order], order + _SWAPPED: swapped})
         return list(values[order])
@@ -284,7 +301,7 @@ class Columns:
             if isinstance(value, datetime) and value.tzinfo is None:
                 early, late = (value.replace(tzinfo=place, fold=fold) for fold in (0, 1))
                 if early.utcoffset() != late.utcoffset():
-                    self.problem(row, name, f"is a time that {zone} has twice or not at all when clocks change")
+                    self.problem(row, name, f"occurs twice or not at all in {zone}, because clocks change")
                 value = early
             zoned.append(value.astimezone(UTC) if isinstance(value, datetime) else None)
         return zoned
@@ -294,16 +311,20 @@ def _column(*names: str) -> str:
     return f"column{'s' if len(names) > 1 else ''} {' and '.join(visible(name, 60) for name in names)}"
 
 
-def _is_empty(cell: object) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
+def _number(cell: object) -> WrittenNumber | Decimal | None:
+    is_number = isinstance(cell, Decimal | int) and not isinstance(cell, bool)
+    return Decimal(cell) if is_number else number_in(cell)  # type: ignore[arg-type]
 
 
-def _is_date(cell: object) -> bool:
-    return isinstance(cell, str) and written_date(cell) is not None
+def _date(cell: object, compact: bool = False) -> WrittenDate | date | None:
+    if isinstance(cell, date):
+        return cell
+    written = written_date(cell, compact=compact) if isinstance(cell, str) else None
+    return serial_date(cell) if compact and written is None else written
 
 
 def _is_amount(number: WrittenNumber) -> bool:
-    """Return whether a written number has a fraction, brackets or a currency, unlike an id."""
+    """Return whether a written number has a fraction or a currency, unlike an id."""
     has_fraction = any(number.value(mark) is not None and mark in number.digits for mark in MARKS)
     return has_fraction or bool(number.currency)
 
@@ -329,13 +350,13 @@ def _day(part: Any, order: str, swap: bool) -> date | None:
 
 
 def _late(texts: Sequence[WrittenDate], order: str) -> bool:
-    """Return whether every day is above 12. A spreadsheet leaves such dates as text if it expects the month first."""
+    """Return whether all dates have a day above 12. A spreadsheet that expects the month first leaves them as text."""
     return all(day.day > 12 for text in texts if (day := text.value(order)) is not None)
 
 
 def as_text(cell: object) -> str | None:
     """Return a cell as text; None if it is empty."""
-    if _is_empty(cell):
+    if is_empty(cell):
         return None
     if isinstance(cell, bool):
         return str(cell).lower()

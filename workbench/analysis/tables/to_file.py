@@ -94,7 +94,8 @@ def to_file(
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
     frames = dict(frame) if isinstance(frame, Mapping) else {"data": frame}
     if not frames or not all(isinstance(table, pd.DataFrame | pd.Series) for table in frames.values()):
-        raise UsageError([Problem("frame", "type", "must be frames by name, at least one")], of="to_file")
+        problem = "must be a frame, a column, or a mapping with at least one frame"
+        raise UsageError([Problem("frame", "type", problem)], of="to_file")
     tables = {name: _prepared(table) for name, table in frames.items()}
     sheets = {name: table for name, (table, _) in tables.items()}
     revealed = tuple(dict.fromkeys(name for table in sheets.values() for name in table.attrs.get("revealed", ())))
@@ -165,8 +166,9 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
             word: _clean(word) for word in column.unique() if isinstance(word, str) and _HIDDEN.search(word)
         }
         if replacements:
-            values = [replacements.get(value, value) if isinstance(value, str) else value for value in column.tolist()]
-            count += sum(isinstance(value, str) and value in replacements for value in column.tolist())
+            hidden = column.tolist()
+            values = [replacements.get(value, value) if isinstance(value, str) else value for value in hidden]
+            count += sum(value is not cell for value, cell in zip(values, hidden, strict=True))
             changed[name] = pd.Series(values, frame.index, object if column.dtype == object else "str")
     cleaned = frame.assign(**changed) if changed else frame
     cleaned.attrs = frame.attrs

@@ -3,49 +3,60 @@
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
 
-from workbench.analysis.sheets.grid import Row, blank
-from workbench.analysis.sheets.numbers import MARKS, written_number
+from workbench.analysis.sheets.grid import Row, is_empty
+from workbench.analysis.sheets.numbers import MARKS, number_in
 from workbench.analysis.sheets.questions import FileQuestion, UnclearTable
 
 _TOTAL = re.compile(
-    r"(?:grand |sub-?|sous-|zwischen|gesamt|end|schluss|anfangs)?"
-    r"(?:total\w*|summe|sum|saldo|somme|solde|suma|soma|totaal|balance|合計|小計|итого)\b.{0,60}",
+    r"(?:[^\W\d_]+[ -])?(?:sub|zwischen|gesamt|end|schluss|anfangs)?"
+    r"(?:total\w*|summe|sum|saldo|somme|solde|suma|soma|totaal|balance|razem|合計|小計|итого)\b.{0,60}",
     re.IGNORECASE,
 )
+_BALANCE = re.compile(
+    r"(?:(?:opening|closing|beginning|ending|starting|previous) balance|balance (?:brought|carried) forward|kontostand"
+    r"|(?:anfangs|schluss|end)(?:saldo|bestand)|(?:ancien|nouveau) solde|solde (?:initial|final|précédent)"
+    r"|saldo (?:inicial|final|anterior|iniziale|finale|początkowe|końcowe)|stan (?:początkowy|końcowy)"
+    r"|残高|(?:前|次|翌)[月期年]?繰越)\b.{0,60}",
+    re.IGNORECASE,
+)
+"""Text of a balance, which no purchase has."""
 
 
-def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) -> dict[int, str]:
+def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None, at: str | None = None) -> dict[int, str]:
     """Return the rows that are totals or remarks, with the reason for each.
 
     A total row has the sum of the rows above it. It also contains a word such as "total", or it is the last row and
     lacks cells that all other rows have. If a row has such a word but another number, the caller is asked, unless the
-    row may be a purchase at a shop of that name.
+    row may be a purchase at a shop of that name. A row with a number but no date in column `at` may also be a total, if
+    most rows have a date.
 
     Raises:
         UnclearTable: A row may be a total.
     """
     if answer == "keep" or len(rows) < 2:
         return {}
-    claimed = {index for index, row in enumerate(rows) if _says_total(row)}
+    balances = {index for index, row in enumerate(rows) if _words(row, _BALANCE)}
+    claimed = balances | {index for index, row in enumerate(rows) if _words(row)}
+    balances |= _undated(names, rows, at)
     suspects = claimed | {len(rows) - 1}
     others = [row for index, row in enumerate(rows) if index not in suspects] or [rows[0]]
-    always = [c for c in range(len(names)) if sum(not blank(row.cells[c : c + 1]) for row in others) == len(others)]
-    lacks = {index for index, row in enumerate(rows) if any(blank(row.cells[column : column + 1]) for column in always)}
+    always = [column for column in range(len(names)) if all(row.has(column) for row in others)]
+    lacks = {index for index, row in enumerate(rows) if not all(map(row.has, always))}
     totals: dict[int, str] = {}
     unclear: list[int] = []
-    for index in sorted(lacks | claimed):
+    for index in sorted(lacks | claimed | balances):
         row = rows[index]
-        filled = [cell for cell in row.cells if not blank([cell])]
-        has_number = any(isinstance(cell, int | Decimal) or _number(cell) is not None for cell in filled)
+        filled = [cell for cell in row.cells if not is_empty(cell)]
+        has_number = any(isinstance(cell, int | Decimal) or number_in(cell) is not None for cell in filled)
         if not has_number and len(filled) == 1 < len(names) - 1:
             totals[index] = "remark"
-        elif index in suspects:
+        elif has_number and index in suspects | balances:
             is_sum, is_marked = _is_sum(rows, index, totals), index in lacks or _is_among_numbers(rows, index)
-            if (is_sum and is_marked) or (answer == "drop" and (is_sum or (is_marked and index in claimed))):
+            is_claimed = index in balances or (index in claimed and (is_sum or is_marked))
+            if (is_sum and is_marked) or (answer == "drop" and (is_sum or is_claimed)):
                 totals[index] = "total"
-            elif index in claimed and (is_sum or is_marked):
+            elif is_claimed:
                 unclear.append(index)
     if unclear:
         line = rows[unclear[0]].number
@@ -54,23 +65,28 @@ def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) ->
     return totals
 
 
-def _says_total(row: Row) -> bool:
-    return any(isinstance(cell, str) and _TOTAL.fullmatch(cell.strip()) for cell in row.cells)
+def _words(row: Row, pattern: re.Pattern[str] = _TOTAL) -> list[int]:
+    """Return the columns in which a row has a word for total, or text that matches `pattern`."""
+    cells = enumerate(row.cells)
+    return [column for column, cell in cells if isinstance(cell, str) and pattern.fullmatch(cell.strip())]
+
+
+def _undated(names: Sequence[str], rows: Sequence[Row], at: str | None) -> set[int]:
+    """Return the rows without a date in the column `at`, unless most rows have none."""
+    if at not in names:
+        return set()
+    column = names.index(at)
+    empty = {index for index, row in enumerate(rows) if not row.has(column)}
+    return empty if 2 * len(empty) <= len(rows) else set()
 
 
 def _is_among_numbers(rows: Sequence[Row], index: int) -> bool:
     """Return whether a row has a word for total in a column of dates or numbers."""
-    columns = [
-        c for c, cell in enumerate(rows[index].cells) if isinstance(cell, str) and _TOTAL.fullmatch(cell.strip())
-    ]
-    others = [
-        [row.cells[c] for row in rows if row is not rows[index] and not blank(row.cells[c : c + 1])] for c in columns
-    ]
-    return any(all(not str(cell).strip()[:1].isalpha() for cell in cells) for cells in others)
-
-
-def _number(cell: object) -> Any:
-    return written_number(cell) if isinstance(cell, str) else None
+    for column in _words(rows[index]):
+        others = [row.cells[column] for row in rows if row is not rows[index] and row.has(column)]
+        if not any(str(cell).strip()[:1].isalpha() for cell in others):
+            return True
+    return False
 
 
 def _is_sum(rows: Sequence[Row], index: int, totals: Mapping[int, str]) -> bool:
@@ -82,9 +98,9 @@ def _is_sum(rows: Sequence[Row], index: int, totals: Mapping[int, str]) -> bool:
             if not total:
                 continue
             for start in starts:
-                above = [rows[i].cells[column : column + 1] for i in range(start, index) if i not in totals]
-                values = [_amount(cells[0], mark) for cells in above if cells]
-                if any(values) and sum(value for value in values if value is not None) == total:
+                above = [rows[i] for i in range(start, index) if i not in totals and rows[i].has(column)]
+                values = [_amount(row.cells[column], mark) or Decimal(0) for row in above]
+                if any(values) and sum(values) == total:
                     return True
     return False
 
@@ -92,5 +108,5 @@ def _is_sum(rows: Sequence[Row], index: int, totals: Mapping[int, str]) -> bool:
 def _amount(cell: object, mark: str) -> Decimal | None:
     if isinstance(cell, int | Decimal):
         return Decimal(cell)
-    number = _number(cell)
+    number = number_in(cell)
     return None if number is None else number.value(mark)

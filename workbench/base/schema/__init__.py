@@ -1,1 +1,1 @@
-"""Declared records and their readers, with fields, rules, checks, masks and strict JSON."""
+"""Records: their declaration, rules, checks, masks and readers. Also strict JSON."""

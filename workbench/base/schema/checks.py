@@ -1,9 +1,8 @@
-"""Checks of requests before they are sent or when they arrive, and search for unusual values in answers.
+"""Checks of requests before sending or on arrival, and a search for unusual values in answers.
 
-`survey` visits a request once and records doubtful values. The other functions examine only these values. `problems`
-checks the interface's rules in the same way for client, sandbox and forms. `cautions` adds the values that a careful
-client refuses or warns about, such as masked values, invisible characters and implausible numbers. `flags` examines
-answers.
+`survey` visits a request once and records its doubtful values. `problems` checks them against the interface's rules,
+for client, sandbox and forms alike. `cautions` reports values that a careful client refuses or warns about, such as
+masked values, invisible characters and implausible numbers. `flags` reports unusual values of answers.
 """
 
 import ipaddress
@@ -17,7 +16,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.base.arguments import UTF_8
+from workbench.base.arguments import UTF_8, a_type
 from workbench.base.errors import Problem, hidden_characters
 from workbench.base.frozen import frozen
 from workbench.base.remedies import Remedy, declare
@@ -47,7 +46,7 @@ class Doubtful:
     """A value that is missing or may break a rule, or a record with rules over several members."""
 
     path: str  # path of declared wire names; for a record with rules, the prefix of its members' paths
-    member: Member | None  # None for a record with rules, which is `holder`
+    member: Member | None  # None if the doubtful item is a record with rules; then `holder` is that record
     kind: Kind | None  # kind of the value; if the member is a list, kind of its items
     value: Any
     holder: Any  # record that contains the member
@@ -127,7 +126,7 @@ def _written(write: Callable[[Any], Any] | None, value: object) -> Any:
     try:
         return write(value) if write is not None else value
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return value  # the later check of types reports the value
+        return value  # `broken` reports the wrong type later
 
 
 @lru_cache(maxsize=256)
@@ -147,7 +146,7 @@ _LONGEST_PLAIN = 46  # in characters; private keys and seed phrases are longer
 
 
 def plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
-    """Return the usual class of a member's values, and a quick test. A value that passes the test has no problem."""
+    """Return the usual class of a member's values, and a quick test for valid values; (None, bool) without a test."""
     rule = member.about.rule
     match member.kind:
         case walk.Integer():
@@ -240,6 +239,8 @@ def broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
                 yield "type", f"must be {noun}{unit}, not {_named(value)}"
             elif isinstance(value, str):
                 yield from _broken_by_text(rule, value)
+            elif isinstance(value, int) and value.bit_length() > 1024:  # Python cannot write such a number
+                yield "maximum", "is too large"
             elif rule.minimum is not None and value < rule.minimum:
                 yield "minimum", f"must be at least {rule.minimum:,}{f', in {rule.unit}' if rule.unit else ''}"
             elif rule.maximum is not None and value > rule.maximum:
@@ -249,14 +250,14 @@ def broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
 def _why_no_text(value: str) -> str:
     if sys.getfilesystemencoding() != "utf-8" and any("\udc80" <= character <= "\udcff" for character in value):
         return f"was not read as text by this locale ({sys.getfilesystemencoding()}); {UTF_8}"
-    return "contains half of a surrogate pair, which cannot be sent"
+    return "contains half of a surrogate pair, which is not allowed"
 
 
 def _broken_by_text(rule: Rule, value: str) -> Iterator[tuple[str, str]]:
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
         yield "text", _why_no_text(value)
     elif "\0" in value:
-        yield "text", "contains a NUL character, which cannot be sent"
+        yield "text", "contains a NUL character, which is not allowed"
     if rule.max_length is not None and len(value) > rule.max_length:  # assumed: lengths_elsewhere
         yield "max_length", f"has {len(value):,} characters; at most {rule.max_length:,} are allowed"
     if rule.min_length is not None and len(value) < rule.min_length:
@@ -297,12 +298,13 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
     walk.Array: (lambda value: False, "a list"),
     walk.Untyped: (lambda value: True, ""),
 }
-"""Check for the values of each kind, with its description. Nested records and list items are checked separately."""
+"""Test for the values of each kind, and their name in messages. Nested records and list items are tested separately."""
 _NAMES = {
     "bool": "true or false",
     "int": "a number",
     "str": "text",
     "dict": "an object",
+    "JsonObject": "an object",
     "list": "a list",
     "Decimal": "a decimal",
 }
@@ -311,7 +313,7 @@ _NAMES = {
 def _named(value: object) -> str:
     if is_empty(value):
         return "empty"
-    return "a float" if isinstance(value, float) else _NAMES.get(type(value).__name__, f"a {type(value).__name__}")
+    return "a float" if isinstance(value, float) else _NAMES.get(type(value).__name__) or a_type(value)
 
 
 def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Problem]:
@@ -357,7 +359,7 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
 
 
 def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return problems and warnings beyond the interface's rules, as a careful client raises them.
+    """Return problems to refuse and problems to warn about, beyond the rules of the interface.
 
     Args:
         request: The record, or its survey.
@@ -470,7 +472,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer, each with a flag for whether a rule applies to its values."""
+    """Return each member of an answer, and whether a rule applies to its values."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

@@ -1,6 +1,6 @@
 """Declaration of record fields with `about()` in the class body, privacy of fields, and masking of private values.
 
-A mask shows neither the length of a value nor more characters than the field's format allows.
+A mask shows only characters that the field's format allows, and the length only of a long text.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,10 @@ MASK = "•"  # marks a masked value, which is sent only if the caller allows it
 
 
 class Privacy(Enum):
-    """Who may see a value by default."""
+    """How a value is shown by default: unmasked, masked by its format, or masked entirely.
+
+    An account number is masked by its format even if it is secret.
+    """
 
     OPEN = "open"
     PERSONAL = "personal"
@@ -61,7 +64,7 @@ RECORD = "__record__"  # marks a class created by `record`
 class Confidence(StrEnum):
     """Level of support for an assumption about the service."""
 
-    WIDELY = "widely seen"  # several independent public clients of this interface agree on it
+    WIDELY = "widely seen"  # several independent public clients of this interface agree on the assumption
     LIVE = "reported from live calls"
     ONCE = "seen in one place"
     UNCONFIRMED = "unconfirmed"
@@ -110,15 +113,15 @@ class About:
     rule: Rule
     wire: str | None  # None if the wire name is the attribute name in camelCase
     privacy: Privacy
-    assumed: Reason | None  # why the member is assumed; None if the document states it
-    needed: bool  # whether the document requires it in a response
+    assumed: Reason | None  # reason for assuming the member; None if the document states the member
+    needed: bool  # whether the document requires the member in a response
     partial: bool  # whether the service is assumed to accept a partial record here
     nullable: bool = False  # whether the document allows null in a response
     otherwise: Any = None  # the service's default if a request omits the field
 
     @property
     def masker(self) -> Callable[[str], str] | None:
-        """Function that masks a private text of the field; None if the mask has only dots."""
+        """Function that masks a private text of the field; None if the mask is `•••`."""
         form = self.rule.format or ""
         return _MASKS.get(form) if self.privacy is not SECRET or form == "account-number" else None
 
@@ -157,7 +160,7 @@ def about(
     otherwise: object = None,
     **limits: Any,
 ) -> Any:
-    """Declare a field with its meaning, rule and privacy, and whether it is an assumption.
+    """Declare a field with its meaning, rule and privacy, and the reason if the field is assumed.
 
     Args:
         limits: Members of `Rule` that differ from `rule`: `about("…", CENTS, minimum=1)`.

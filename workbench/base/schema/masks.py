@@ -30,7 +30,7 @@ class MaskedDict(dict[str, Any]):
 
 
 def masked(x: object, reveal: Collection[str] = (), *, of: type[Any] | None = None) -> Any:
-    """Return a record, a mapping, or a list of these, with wire names, plain values and masked private values.
+    """Convert a record, a mapping, or a list of them to plain values under wire names, with private values masked.
 
     Args:
         reveal: Attribute names, or dotted paths, of members that are not masked.
@@ -62,7 +62,7 @@ def _masked(x: object, of: type[Any] | None, prefix: str, reveal: frozenset[str]
 
 
 def shown(member: Member, value: object) -> Any:
-    """Return a member's value as plain values, masked if the member is private."""
+    """Convert a member's value to plain types, masked if the member is private."""
     return _value(member, value, "", frozenset())
 
 

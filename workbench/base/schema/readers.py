@@ -158,7 +158,7 @@ def plain_text(value: object) -> Any:
 
 
 def _typed(expected: str, *classes: type[Any]) -> Reader:
-    """Return a reader that accepts None and values of these classes."""
+    """Return a reader that accepts None and values of the given classes."""
 
     def read(value: object) -> Any:
         if value.__class__ in classes or value is None:
@@ -203,7 +203,7 @@ def _read_decimal_text(value: object) -> Any:
 
 
 _UNIX = {9: 0, 10: 0, 11: 0, 12: 3, 13: 3, 16: 6, 19: 9}
-"""Decimal places of Unix times by their numbers of digits: seconds, milliseconds, microseconds and nanoseconds."""
+"""Decimal places of a Unix time, by its number of digits: up to 11 for seconds, and 19 for nanoseconds."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(days=1)))
 """Texts of leap seconds and of 24:00, each with a replacement that can be parsed, and the time to add."""

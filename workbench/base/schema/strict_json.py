@@ -15,8 +15,8 @@ _MAX_DIGITS = 400
 MAX_DEPTH = 64
 """Maximum nesting of lists and objects. Documented bodies have six levels."""
 MAX_VALUES = 1_000_000
-"""Maximum number of items, members, lists and objects in one text. The largest answer has about a third of it."""
-# pattern of a string that also matches an unterminated string, and never backtracks
+"""Maximum number of items, members, lists and objects in one text. The largest answer has about a third as many."""
+# matches a JSON string, even an unterminated string, without backtracking
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[{\]}]")
 
@@ -51,7 +51,7 @@ class Repaired(str):
 
 
 def _repaired(value: object) -> Any:
-    """Return a parsed value with repaired texts."""
+    """Replace unpaired surrogates in the texts of a parsed value."""
     if isinstance(value, str):
         text = _HALF.sub("\ufffd", value)
         return value if text == value else Repaired(text)
@@ -78,7 +78,7 @@ def _exact(digits: str) -> Decimal:
         raise NotJson(f"a number has {len(digits):,} digits")
     if "e" in digits or "E" in digits:
         exponent = digits.lower().partition("e")[2]
-        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written without exponent, it would fill the memory
+        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written out, the number would fill the memory
             raise NotJson("a number is out of range")
     return Decimal(digits)
 
@@ -172,7 +172,7 @@ def printable(value: object) -> str:
 
 
 def stored(text: str | bytes) -> Any:
-    """Parse JSON that this package has stored, such as a cell of a database.
+    """Parse JSON that the workbench has stored, such as a cell of a database.
 
     Raises:
         UnusableFile: The text is damaged.

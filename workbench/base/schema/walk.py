@@ -16,7 +16,7 @@ from workbench.base.schema.rules import CrossRule, Full
 
 @frozen
 class Kind:
-    """Kind of value that a member holds. Readers dispatch on the class of the kind.
+    """Kind of a member's values. Each subclass is one kind.
 
     Attributes:
         of: Enum of a `Choice`, record of a `Nested`, or kind of the items of an `Array`.
@@ -58,7 +58,7 @@ class Date(Kind):
 
 
 class Choice(Kind):
-    """A member of an enum. In an answer it may also be unknown text."""
+    """A member of an enum. In an answer, the value may also be unknown text."""
 
 
 class Nested(Kind):
@@ -66,7 +66,7 @@ class Nested(Kind):
 
 
 class Array(Kind):
-    """A tuple of a kind."""
+    """A tuple of values of one kind."""
 
 
 class Untyped(Kind):
@@ -110,7 +110,7 @@ _SCALARS: Mapping[frozenset[Any], Kind] = {
     frozenset((Any,)): Untyped(), frozenset((int, Full)): Integer(full=True), frozenset((int, Decimal)): Numeric(),
     frozenset((date, str)): Date(),
 }  # fmt: skip
-"""Kinds of members, by the classes in an annotation."""
+"""Kinds of scalar members, by the classes in the annotation."""
 
 
 def _kind(hint: Any, about: About, where: str) -> Kind:
@@ -180,7 +180,7 @@ def record_of(kind: Kind) -> type[Any] | None:
 
 
 def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
-    """Yield each scalar member of a record with its dotted attribute path, including nested records and lists."""
+    """Yield each member of a record with its dotted attribute path, at any depth, parents before their members."""
     for member in members(cls):
         inner = record_of(member.kind)
         yield prefix + member.name, member
@@ -236,14 +236,14 @@ def get_path(x: object, path: str) -> Any:
 
 
 def given(record: object) -> dict[str, Any]:
-    """Return the members of a record that are set, by attribute name. Nested records stay records."""
+    """Return the members of a record other than None, by attribute name. Nested records stay records."""
     return {
         member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
     }
 
 
 def change(record: Any, **changes: object) -> Any:
-    """Return a record with some members changed."""
+    """Return a copy of a record with some members changed."""
     return attrs.evolve(record, **changes)
 
 
@@ -252,11 +252,11 @@ def build(
 ) -> Any:
     """Build a record from a mapping of attribute names, including nested mappings. Missing members become None.
 
-    Integers of other libraries become `int`. Only names are checked here; see `checks.problems`.
+    Integers of other libraries become `int`. Only names are checked here; `checks.problems` checks values.
 
     Args:
-        unknown: List that collects unknown names, which are then ignored. With None, the first unknown name raises an
-            error.
+        unknown: List that collects an error for each record with unknown names, which are then ignored. With None,
+            the first error is raised.
         prefix: Path of the record, with a trailing dot.
 
     Raises:

@@ -1,1 +1,1 @@
-"""System services, such as databases, files, locks, HTTP, progress and threads."""
+"""Databases, files, locks, HTTP, progress and threads."""

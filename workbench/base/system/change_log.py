@@ -8,7 +8,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class ChangeLog(Generic[Key]):
-    """Keys in the order of their last change, each with the number of this change."""
+    """Keys in the order of their last change, each with the number of that change."""
 
     def __init__(self) -> None:
         self.number = 0

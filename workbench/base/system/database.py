@@ -37,7 +37,7 @@ _SETTINGS = {
     "wal_autocheckpoint": "4000",  # in pages; each checkpoint waits for the disk twice
 }  # fmt: skip
 
-_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite messages can repeat damaged names, which are not UTF-8
+_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # a SQLite message may contain a damaged name that is not UTF-8
 
 _CHECKSUMS = (
     "CREATE TABLE checksums(of_table TEXT NOT NULL, of_row INTEGER NOT NULL, crc32 INTEGER NOT NULL, "
@@ -66,7 +66,7 @@ class _Connection(sqlite3.Connection):
 
 
 OF_PARENTS: list[object] = []
-"""Connections and locks of the process that forked this one."""
+"""Connections and leases of the parent process, stored here so that this process does not close them."""
 
 
 class Database:
@@ -148,7 +148,7 @@ class Database:
     def after_fork(self) -> None:
         """Reopen the file in a forked process: connections do not survive a fork, and leases stay with the parent.
 
-        If several threads begin at once, one reopens the file and the others wait.
+        If several threads call this method at once, one reopens the file and the others wait.
         """
         if self._pid == os.getpid() or self.path is None:
             return
@@ -211,7 +211,7 @@ class Database:
     def undamaged(self, table: str) -> str:
         """Return the SQL condition that a row of a checked table is undamaged.
 
-        Apply the condition before reading columns, because the columns of a damaged row may not be text.
+        Apply the condition before reading columns, because damaged columns may contain invalid text.
         """
         if table not in self._checked:
             return "1"
@@ -300,7 +300,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Return this package's error for an error of SQLite. Its message never contains values."""
+        """Convert a SQLite error to a workbench error without stored values. Errors in a statement stay unchanged."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
@@ -311,7 +311,7 @@ class Database:
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str, seconds: float = 0.0) -> bool:
-        """Acquire the lease for a task, which one process per file can hold. Return whether this process holds it.
+        """Acquire the lease for a task, which one process at a time can hold. Return whether this process holds it.
 
         Args:
             seconds: Seconds to wait for the lease.
@@ -373,12 +373,16 @@ def _prepare(path: Path) -> None:
         make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
         status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a device or pipe of others, whose access must not change
+            raise UnusableFile(f"{path} is not a regular file; file left unchanged.")
         if os.name == "posix" and status.st_size == 0:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
     if status.st_nlink > 1:  # lock and write-ahead log are named after the file, and would differ between the names
-        raise UnusableFile(f"{path} has {status.st_nlink} names (hard links); keep one of them. It was left unchanged.")
+        raise UnusableFile(
+            f"{path} has {status.st_nlink} names (hard links); keep one of them. The file was left unchanged."
+        )
 
 
 _OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
@@ -460,5 +464,5 @@ def _check_header(path: Path, application: int, version: int) -> None:
     if file_version != version:
         raise UnusableFile(
             f"{path} was written by another version of the workbench (its format is {file_version}; this version "
-            f"reads {version}). Open it with that version, or name another file. It was left unchanged."
+            f"reads {version}). Open it with that version, or name another file. The file was left unchanged."
         )

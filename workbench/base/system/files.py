@@ -1,4 +1,4 @@
-"""Atomic writes of files and folders, readable only by their owner."""
+"""Atomic writes of files and folders, and checks of paths before a write."""
 
 import errno
 import os
@@ -45,7 +45,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents. They survive a power failure, and only their owner can access them.
+    """Create a folder that only its owner can access, and its missing parents. All survive a power failure.
 
     Raises:
         OSError: The folder cannot be created.
@@ -100,9 +100,11 @@ def write_files(
         private: Whether only the owner may read the files, or the paths of the files that only the owner may read.
 
     Raises:
-        OSError: A file cannot be written. The previous files are unchanged.
+        OSError: A file cannot be written. The previous files are unchanged, unless the main file was already
+            replaced.
     """
-    targets = {path.resolve(): write for path, write in files.items()}  # writes through symbolic links
+    # symbolic links stay, and their targets are written
+    targets = {path.resolve(): write for path, write in files.items()}
     chosen = (files if private else ()) if isinstance(private, bool) else private
     owned = {path.resolve() for path in chosen}
     main = [*targets][-1]
@@ -110,6 +112,8 @@ def write_files(
     former: dict[Path, Path] = {}
     try:
         for path, write in targets.items():
+            if path.exists() and not path.is_file() and not path.is_dir():  # a rename would replace a device
+                raise OSError(errno.EINVAL, "is not a regular file", str(path))
             with suppress(OSError):  # the folder may be writable but not readable
                 remove_temporary(path.parent, path)
             if write is not None:
@@ -161,7 +165,7 @@ def new_folder(folder: Path, *, replace: bool = False) -> Iterator[Path]:
         A temporary folder to write the files into. If the caller removes this folder, no new folder appears.
 
     Raises:
-        FileExistsError: The folder exists.
+        FileExistsError: The folder exists and has files, and `replace` is false.
         OSError: A file cannot be written. The folder does not appear.
     """
     folder = folder.absolute()
@@ -196,7 +200,7 @@ def _sync_file(path: Path) -> None:
 
 
 def _exchange(draft: Path, folder: Path) -> None:
-    """Exchange two folders, in one step on Linux. On other systems, a kill between the steps leaves no folder."""
+    """Exchange two folders, in one step on Linux. Elsewhere, a kill between the steps leaves no folder at the path."""
     if sys.platform == "linux":
         import ctypes  # imported late, because few writes need it
 
@@ -260,5 +264,5 @@ def check_place(path: Path) -> None:
 def warn_if_shared(path: Path, probe: Callable[[Path], str]) -> bool:
     kind = probe(path.parent)
     if kind in _SHARED:
-        advise(f"{path} lies on a shared file system ({kind}); its locks may not hold between machines")
+        advise(f"{path} lies on a shared file system ({kind}); file locks may not work between machines")
     return kind in _SHARED

@@ -15,7 +15,7 @@ INHERITING = threading.RLock()
 WRITERS: WeakSet[Any] = WeakSet()
 """Objects whose `lock` a thread holds while it writes to a file. A fork waits for the end of the writes, at most 1 s.
 
-SQLite copies its table of locked files to the forked process, which would find such a file busy for ever.
+A forked process inherits SQLite's table of locked files. It would find a file that was being written busy for ever.
 """
 _LONGEST = 1.0  # seconds
 _held: list[Any] = []

@@ -111,7 +111,7 @@ def check_url(
             if "public" in reach
             else "only receivers on this machine are allowed"
             if "loopback" in reach
-            else "each receiver's host name must be allowed"
+            else "the receiver's host name is not in the list of allowed hosts"
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(

@@ -4,6 +4,7 @@ A response states how it is sent (delayed, truncated, slow, not at all), so that
 """
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -19,7 +20,8 @@ import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from workbench.base.errors import UnusableFile, UsageError, WorkbenchError, advise, visible
+from workbench.base.arguments import check_host_names
+from workbench.base.errors import Problem, UnusableFile, UsageError, WorkbenchError, advise, visible
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.base.system.seconds import monotonic
 
@@ -30,7 +32,7 @@ MAX_BODIES = 32 * 2**20
 HEAD_TIMEOUT = 10.0  # maximum seconds to receive the head of a request
 BODY_TIMEOUT = 20.0  # maximum seconds to receive the body of a request
 _PART = 2**18  # bytes per read of a file
-# headers that offer an upgrade of the protocol, which the `Connection` header lists too
+# headers that offer another protocol; the `Connection` header lists them too
 _OFFER = frozenset({b"upgrade", b"http2-settings"})
 _MIN_SLEEP = 0.001  # shortest wait of an event loop, in seconds
 
@@ -40,7 +42,7 @@ _SILENT = logging.NullHandler()
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 RefusalHandler = Callable[[int, str], Response]
-"""Function that builds the response to a request that is refused before the handler, from status and reason."""
+"""Function that builds the response to a request that never reaches the handler, from status and reason."""
 
 
 class PortTaken(WorkbenchError):
@@ -53,7 +55,7 @@ def bare(status: int, reason: str) -> Response:
 
 
 class _Refused(Exception):
-    """Status and reason of a request that is refused before the handler."""
+    """Status and reason of a request that never reaches the handler."""
 
 
 class _App:
@@ -77,7 +79,7 @@ class _App:
     async def __call__(self, scope: Any, receive: Any, send: object) -> None:
         try:
             await self._answer(scope, receive, send)
-        except asyncio.CancelledError:  # the server is stopping, so the outcome of the request is unknown
+        except asyncio.CancelledError:  # the server is stopping; the outcome is unknown, so no response is sent
             scope["extensions"]["transport"].abort()
             with suppress(asyncio.CancelledError):  # the event loop may have ended meanwhile
                 while (await receive())["type"] != "http.disconnect":
@@ -97,7 +99,7 @@ class _App:
             # A traceback is not logged, since it could contain parts of the request.
             log.error("a request failed with %s", type(error).__name__)
             response = self.refusal(500, "Internal server error")
-        if early is not None:  # sent only here, after the exception, whose frames hold the received bytes, is released
+        if early is not None:  # sent only after the exception is released, because its frames hold the received bytes
             await _send_early(early, receive, send)
             return
         await _send(response, scope, send)
@@ -116,7 +118,7 @@ class _App:
             raise _Refused(400, "Exactly one Host header is required")
         target = scope["extensions"]["target"].decode("latin-1")
         if target[:1] != "/" and host_name(target.partition("://")[2].partition("/")[0]) != hosts[0]:
-            raise _Refused(400, "The request target names another host than the Host header")
+            raise _Refused(400, "The request target must be a path, or name the host of the Host header")
         path = scope["raw_path"].decode("latin-1")
         if hosts[0] not in self._hosts and path not in self._any_host:
             raise _Refused(421, f"{visible(hosts[0], 60) or 'An empty name'} is not a host name of this server")
@@ -187,7 +189,7 @@ def _start(response: Response, *more: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 async def _send_file(file: Path, scope: Any, send: Any) -> None:
-    """Send a file in parts, and close the connection of a client that accepts none in time."""
+    """Send a file in parts. Close the connection if the client does not accept a part in time."""
     with file.open("rb") as content:
         try:
             while part := await asyncio.to_thread(content.read, _PART):
@@ -200,7 +202,7 @@ async def _send_file(file: Path, scope: Any, send: Any) -> None:
 
 
 async def _send_early(response: Response, receive: Any, send: Any) -> None:
-    """Send a response before the request is complete. Close the connection only after the request.
+    """Send a response before the request is complete. Close the connection only after the request has ended.
 
     If the connection were closed earlier, the response could be lost.
     """
@@ -317,7 +319,8 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
         self._part = "head"
-        self._head = 1 - self._chunk  # the head may start anywhere in the chunk, so only one byte is certain
+        # The head may start at any byte of this chunk: count one byte. `data_received` adds the chunk's length.
+        self._head = 1 - self._chunk
 
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():  # the head is parsed again without the offer to upgrade
@@ -364,7 +367,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _set_timer(self) -> None:
-        """Start the timeout of the part being received."""
+        """Restart the timer for the part of the request that is being received."""
         if self._timer is not None:
             self._timer.cancel()
         seconds = HEAD_TIMEOUT if self._part == "head" else BODY_TIMEOUT
@@ -389,8 +392,9 @@ def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
     """Return the host names that a server at an address accepts: the names in `hosts` and the address.
 
     Raises:
-        UsageError: The address is a wildcard, and no name is given.
+        UsageError: The address is a wildcard, and no name is given. Or a name in `hosts` is not a host name.
     """
+    check_host_names("hosts", hosts)
     if host in {"0.0.0.0", "::", "[::]"}:  # noqa: S104 - compared
         if not hosts:
             raise UsageError(f"{host} means every address of this machine: pass the host names that clients use.")
@@ -404,7 +408,10 @@ def bind(host: str, port: int) -> socket.socket:
 
     Raises:
         PortTaken: The port is in use, or the address does not belong to this machine.
+        UsageError: The port is not a port number.
     """
+    if type(port) is not int or not 0 <= port <= 65535:
+        raise UsageError([Problem("port", "maximum", "must be a whole number from 0 to 65535")])
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is explicitly IPPROTO_TCP
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -415,9 +422,9 @@ def bind(host: str, port: int) -> socket.socket:
         listening.listen(512)
     except OSError as error:
         listening.close()
-        raise PortTaken(
-            f"Port {port} on {host} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."
-        ) from None
+        is_port = error.errno in {errno.EADDRINUSE, errno.EACCES}
+        choice = "another port, or 0 for any free one" if is_port else "an address of this machine, such as 127.0.0.1"
+        raise PortTaken(f"Port {port} on {host} cannot be used: {error.strerror}. Choose {choice}.") from None
     return listening
 
 
@@ -443,9 +450,9 @@ def serving(
     """Serve a handler in a thread within a `with` block, and yield the base URL.
 
     Args:
-        make_handler: Function that returns the handler for the URL.
+        make_handler: Function that returns the handler for the base URL.
         host: Address to listen on.
-        hosts: Further accepted host names. The URL contains the first.
+        hosts: Further accepted host names. The base URL contains the first, unless `host` is a loopback address.
         any_host: Paths that are answered for any host name.
         max_body: Maximum request body in bytes.
         refusal: Function that builds the response to a request that exceeds a limit.
@@ -458,6 +465,8 @@ def serving(
         UnusableFile: The certificate or its key cannot be used.
         UsageError: The address is a wildcard, and no host name is given.
     """
+    if keyfile is not None and certfile is None:
+        raise UsageError([Problem("keyfile", "required", "needs a certificate, certfile")])
     names = served_names(host, hosts)
     logging.getLogger("uvicorn").addHandler(_SILENT)  # without a handler, Python would print uvicorn's warnings
     with closing(bind(host, port)) as listening:

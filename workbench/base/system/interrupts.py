@@ -41,7 +41,7 @@ class _Uninterrupted:
             try:
                 for number in _WAITING:
                     handler = _signals.getsignal(number)
-                    if callable(handler):  # other signals are ignored, or end the process
+                    if callable(handler):  # without a handler in Python, a signal is ignored or ends the process
                         self._handlers[number] = handler
                         _signals.signal(number, self._remember)
             except BaseException:
@@ -72,7 +72,7 @@ class _Uninterrupted:
                 number, handler = next(iter(self._handlers.items()))
                 _signals.signal(number, handler)
                 del self._handlers[number]
-        finally:  # a restored handler may be called and raise an exception at once
+        finally:  # a restored handler may raise an exception before the remaining handlers are restored
             if self._handlers:
                 self._restore()
 

@@ -87,11 +87,11 @@ class FileLock:
 
 @contextmanager
 def locked(path: Path, open_file: Callable[[], C]) -> Iterator[C]:
-    """Open a file, yield it while holding its lock, and close it. For a refused file, the lock file is removed.
+    """Open a file, yield it while holding its lock, and close it. If the file is unusable, the lock file is removed.
 
     Raises:
         FileBusy: Another process holds the lock.
-        UnusableFile: The file is refused.
+        UnusableFile: `open_file` refused the file, or the lock file cannot be created.
     """
     with FileLock(path) as lock:
         try:

@@ -18,14 +18,14 @@ BROKEN = frozenset({"refused", "reset", "closed", "lost"})
 
 
 ACTOR: ContextVar[str] = ContextVar("actor", default="")
-"""Token of the action that requests in this context belong to; "" without an action. Sandboxes read it."""
+"""Token of the action that requests in this context belong to; "" without an action. Sandboxes read the token."""
 ACTOR_HEADER = "workbench-actor"
 """Header that carries the token to a served sandbox."""
 
 
 @contextmanager
 def acting(actor: str) -> Iterator[None]:
-    """Attribute sandbox changes to an action, if a request within the `with` block makes them."""
+    """Attribute the sandbox changes of requests within the `with` block to an action."""
     token = ACTOR.set(actor)
     try:
         yield
@@ -67,7 +67,7 @@ class Request:
 
 @frozen
 class Response:
-    """A response and how it is sent. If `file` is set, it is sent in chunks instead of `body`.
+    """A response and how it is sent. If `file` is set, the file is sent in chunks instead of `body`.
 
     `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
     `seconds`), or one of `BROKEN`. With every manner except "slow_body", `seconds` is a delay before the response.

@@ -1,7 +1,7 @@
-"""State of this process: environment variables, and hooks for packages above the core.
+"""State of this process: environment variables, and hooks for higher packages.
 
-The core has two hooks: whether a call may be sent to a real service (`GUARDS`), and which sandbox `connect()` opens by
-default (`RESOLVERS`).
+The hooks decide whether a call may be sent to a real service (`GUARDS`), and which sandbox `connect()` opens by default
+(`RESOLVERS`).
 """
 
 from __future__ import annotations  # `import workbench` must not load typing
@@ -32,7 +32,7 @@ class ServedAddress:
 
 GUARDS: list[Guard] = []
 HOSTED: set[str] = set()
-"""URLs of sandboxes on shared servers, each for one tenant or person, that this process connected to."""
+"""URLs of the sandboxes on shared servers (one per tenant or person) that this process connected to."""
 RESOLVERS: list[Callable[[bool], ServedAddress | None]] = []
 """Functions that return the address of this process's sandbox, for production or not, or None without a sandbox."""
 
@@ -43,7 +43,7 @@ def refusal(*, effect: bool, production: bool) -> str:
 
 
 def own_address(*, production: bool = False) -> ServedAddress | None:
-    """Return the address of the sandbox that this process uses by default."""
+    """Return the address of the sandbox that this process uses by default, or None."""
     return next(filter(None, (resolver(production) for resolver in RESOLVERS)), None)
 
 

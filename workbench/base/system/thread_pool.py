@@ -57,7 +57,7 @@ class ThreadPool(Generic[T]):
         self._items = iter(items)
         self._lock = threading.Lock()
         self._halt = halt
-        self.stopping = False  # whether the pool refuses new tasks
+        self.stopping = False  # whether no further items are started
         self._error: BaseException | None = None
         self._ended = [False] * workers
         self._wakeup: SimpleQueue[None] = SimpleQueue()

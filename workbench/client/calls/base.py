@@ -1,4 +1,4 @@
-"""Base class of both clients: construction, views, arming and preparation of calls. It performs no I/O."""
+"""Base class of both clients: construction, views, arming and preparation of calls. It performs no network I/O."""
 
 import os
 import re
@@ -31,7 +31,7 @@ EnvironmentName = Literal["sandbox", "production"]
 
 
 class Connections:
-    """Transport that a client shares with its views. It is created on first use, and again for another owner.
+    """Transport that a client shares with its views, created on first use in each process and event loop.
 
     A forked process must not share its parent's connections, because answers would be mixed up. Asynchronous
     connections belong to one event loop.
@@ -42,7 +42,7 @@ class Connections:
         self._held: tuple[Any, Any] = ((), None)
 
     def get(self, *owner: object) -> Any:
-        """Return the transport of this process and owner, which replaces the transport of a former owner."""
+        """Return the transport of this process and owner. Create it if the current transport has another owner."""
         whose = (os.getpid(), *owner)
         current = self._held
         if current[0] != whose:
@@ -100,8 +100,8 @@ class BaseClient(Operations, ABC):
             limits: Rate limits, caps and the list of allowed recipients.
             ca_file: Certificates to trust in place of the default certificates. Certificate checks cannot be turned
                 off.
-            idempotency_header: Header that carries an idempotency key for each call, equal for all attempts. None sends
-                only keys from `idempotency`. The interface documents no such header: see `docs/connections.md`.
+            idempotency_header: Header that carries an idempotency key for each write, equal for all attempts. None
+                sends only keys from `idempotency`. The interface documents no such header: see `docs/connections.md`.
             clock: Clock of the client.
             http: Options of the connections, such as {"trust_env": True, "max_connections": 10}; see
                 `docs/connections.md`.
@@ -228,7 +228,7 @@ class BaseClient(Operations, ABC):
     def journal(self) -> Journal:
         """Journal of calls with an effect and their outcomes."""
         if self._journal is None:
-            raise UsageError("the client was created with journal=False", of="journal")
+            raise UsageError("the client has no journal, because it was created with journal=False", of="journal")
         return self._journal
 
     @property
@@ -258,14 +258,14 @@ class BaseClient(Operations, ABC):
         Hooks that you register apply to this client only.
         """
         context = self._context
-        # the converter is shared until this client registers a hook
+        # clients share a converter until a caller asks for it, because the caller may register hooks
         if context.converter is converter(context.converter.names):
             context.converter = Converter(context.converter.names)
         return context.converter
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices from answers without duplicates, such as deprecations, injected faults and unknown members."""
+        """Notices from answers, each once, such as deprecations, injected faults and unknown members."""
         return tuple(self._context.noticed.values())
 
     @contextmanager
@@ -396,7 +396,7 @@ def key_of(client: BaseClient) -> Key:
 
 
 def allowed_by(client: BaseClient) -> frozenset[str]:
-    """Return the unusual requests that a view accepts, by the argument names of `allowing`."""
+    """Return the kinds of unusual requests that a view accepts, as argument names of `allowing`."""
     return client._allowing
 
 

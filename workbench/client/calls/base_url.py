@@ -37,7 +37,7 @@ def base_url(text: str) -> BaseUrl:
     """Parse a base URL. A missing `/v1` is added, and a trailing slash is removed.
 
     Raises:
-        InvalidProfile: The URL cannot be used. The message says what is allowed.
+        UsageError: The URL cannot be used. The message says what is allowed.
     """
     url = base_url_or_problem(text)
     if isinstance(url, str):

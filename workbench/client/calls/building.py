@@ -71,7 +71,7 @@ def from_wire(
         raise InvalidRequest(problems, of=row.name)
     if unknown:
         shown = visible(", ".join(unknown), 200)
-        advise(f"{row.name}: undocumented and therefore not sent: {shown}")
+        advise(f"{row.name}: undocumented members, which are not sent: {shown}")
     return request
 
 

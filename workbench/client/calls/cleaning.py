@@ -18,8 +18,7 @@ from workbench.service.interface.table import Operation
 class Cleaner:
     """Function that masks private values repeated in text or nested JSON, also in another letter case or grouping.
 
-    Every answer of a service is cleaned before it enters an error, the journal, a log, a span, a recording or an
-    export.
+    The messages of a refusal or a failed connection are cleaned before they enter an error, the journal or a log.
 
     Args:
         operation: The operation. Members that the operation's records declare private are masked regardless of value.
@@ -52,7 +51,7 @@ class Cleaner:
         return cleaned if again == compatible else again
 
     def _is_near(self, text: str) -> bool:
-        """Return whether a text may repeat a private value. If not, the pattern, which takes 50 ms, is not built."""
+        """Return whether a text may repeat a private value. If not, the pattern (50 ms to build) is not needed."""
         folded = _letters(text)
         return any(map(text.__contains__, self._marks)) or any(form in folded for form in self._folded)
 

@@ -35,7 +35,7 @@ class _Calls(BaseClient):
 
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Check and send an operation with a dict of the keyword arguments of its method."""
+        """Check and send an operation, with the keyword arguments of its method as a dict."""
         return self._run(operation, arguments)
 
     @hide_arguments
@@ -61,13 +61,13 @@ class _Calls(BaseClient):
         """Build the request of an operation, and return the coroutine that sends it.
 
         Raises:
-            InvalidArguments: The request is not an operation's, or an argument is unknown.
+            InvalidArguments: No operation has such a request, or an argument is unknown.
         """
         if operation is None:
             raise InvalidArguments(
                 f"send() takes the request of an operation, such as SimulateRefund(…), not a {type(request).__name__}"
             )
-        # Records in a request may be given as mappings.
+        # The nested records of a request may be mappings.
         arguments = request if isinstance(request, Mapping) else given(request)
         try:
             built = build(operation.request, arguments)
@@ -131,7 +131,7 @@ class _Calls(BaseClient):
             from workbench.base.system.certificates import trusted  # this import loads ssl
 
             context = trusted(self._ca_file)
-        else:  # trust the certificates of httpx or of the environment
+        else:  # trust httpx's default certificates, or the certificates that the environment names
             context = network().httpx.create_ssl_context(trust_env=self._http.trust_env)
         if (certificate := self._http.client_cert_file) is not None:
             try:  # pass an empty password, because OpenSSL would otherwise ask for a password at the terminal
@@ -256,7 +256,7 @@ class RawReader(AsyncClient):
 
         Args:
             client: The client whose settings and transport are used.
-            on_rate_limit: Called for each 429, before its pause.
+            on_rate_limit: Function called for each 429, before the pause that follows.
         """
         self.__dict__.update(client.__dict__)
         self._context = attrs.evolve(self._context, as_bytes=True, on_rate_limit=on_rate_limit)
@@ -266,7 +266,7 @@ class RawReader(AsyncClient):
         return network().SeparateConnections(self._ssl_context(), **self._options())
 
     def fetch(self, request: object) -> Coroutine[Any, Any, bytes]:
-        """Send a read and return its unparsed body, to be awaited.
+        """Return a coroutine that sends a read and returns its unparsed body.
 
         Raises:
             UsageError: The operation has an effect.

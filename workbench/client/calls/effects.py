@@ -62,7 +62,7 @@ def unknown_text(attempt: Attempt, known: str) -> str:
 
 
 RESEND = "resend"
-"""Resolver recorded for a call whose resend succeeded."""
+"""Value of `Resolution.by` for a call whose resend succeeded."""
 
 
 @frozen(kw_only=True)
@@ -91,7 +91,7 @@ class JournalEntry:
     ended: datetime | None = None
     status: int | None = None
     error: str | None = None
-    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # neither the repr nor a frame shows it
+    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # omitted from the repr and from DataFrames
     answer: object = attrs.field(default=None, repr=False)
     digest: str = attrs.field(default="", repr=False)
     process: str = attrs.field(default="", repr=False)
@@ -120,7 +120,7 @@ class JournalEntry:
 
     @property
     def next_step(self) -> str | None:
-        """Advice for this call while its outcome is unknown."""
+        """Advice for this call while its outcome is unknown; otherwise None."""
         return next_step(self.operation) if self.is_unknown else None
 
     def __str__(self) -> str:

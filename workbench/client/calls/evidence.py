@@ -1,4 +1,4 @@
-"""Evidence of calls with an unknown outcome: events that only such calls cause, minus the events of other calls.
+"""Evidence of calls with an unknown outcome: events that only equal calls cause, minus the events of other calls.
 
 An event shows that one of several equal calls was carried out, but not which call. Events are therefore counted. More
 events than the other calls can have caused are proof. A missing event is proof only if all events are known. Assumed:
@@ -80,7 +80,7 @@ class Evidence:
 
 @frozen
 class _Call:
-    """A call that may have caused an event with a key. If `surely` is true, the call certainly caused the event."""
+    """A call that may have caused an event with this key. `surely`: whether the call certainly caused one."""
 
     entry: JournalEntry
     key: Key
@@ -106,7 +106,7 @@ class Evidences:
         self._bodies: defaultdict[str, list[Any]] = defaultdict(list)
         for event in self._events:
             self._bodies[event.body.id].append(event.body)
-        # Calls that share an idempotency key may have returned the response of one call, so one of them had no effect.
+        # Of several calls with one idempotency key, only one may have been carried out, so none is certain.
         attempts = Counter(entry.idempotency_key or entry.id for entry in entries)
         self._alone = {entry.id for entry in entries if attempts[entry.idempotency_key or entry.id] == 1}
         self._created: dict[str, JournalEntry] = {}
@@ -148,7 +148,7 @@ class Evidences:
         return evidence
 
     def _counted(self, evidence: Evidence, entry: JournalEntry, trace: Trace, key: Key) -> Evidence:
-        """Return the evidence with a verdict, from the numbers of events and calls that may have caused them."""
+        """Add a verdict, which compares the number of events with the number of calls that may have caused them."""
         alike = {key, UNCLEAR}
         events = [event for shown, event in self._shown_by(entry.operation, trace) if key in (shown, UNCLEAR)]
         calls = [
@@ -165,7 +165,7 @@ class Evidences:
         if len(records) > most:
             verdict, reason = Verdict.DONE, f"{counts}: this call was carried out"
         elif len({event.id for event in events}) > least:
-            verdict, reason = Verdict.OPEN, f"{counts}: this call or another one caused it"
+            verdict, reason = Verdict.OPEN, f"{counts}: it is unknown whether this call caused one"
         else:
             verdict, reason = Verdict.NOT_FOUND, "no event shows this call; events may be late or missing"
             if not self._is_read:
@@ -232,7 +232,7 @@ def _effect(entry: JournalEntry) -> Effect | None:
 
 
 def _created_by(entry: JournalEntry) -> str | None:
-    """Return the id of the created record from a call's answer."""
+    """Return the id of the record that a call created, from its answer; None if the answer names no record."""
     effect = _effect(entry)
     trace = None if effect is None else effect.evidence
     if trace is None or trace.record is None or not isinstance(entry.answer, Mapping):

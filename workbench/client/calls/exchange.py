@@ -2,7 +2,7 @@
 
 A call ends in an answer or an error. A call with an effect also ends in one of four outcomes (`effects.Outcome`). Reads
 are tried up to three times by default. A call with an effect is sent again only if it provably never left this machine,
-or if it was refused with a 401 and another key is available.
+if it was refused with a 401 and another key is available, or after a 429 if the caller allowed a resend.
 """
 
 import sys
@@ -129,7 +129,7 @@ class Exchange:
                 raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = self.encode()
-        outgoing.clean = lambda value: self.clean(value)  # built only when a value must be masked
+        outgoing.clean = lambda value: self.clean(value)  # the cleaner is built only when a value must be masked
         try:
             if operation.effect:
                 self.record(outgoing)
@@ -196,7 +196,7 @@ class Exchange:
             content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
             target = operation.target(path, body if operation.in_query else {})
         except (TypeError, ValueError, OverflowError):
-            problem = Problem("", "type", "holds a value that cannot be written as JSON")
+            problem = Problem("", "type", "contains a value that cannot be written as JSON")
             raise errors.InvalidRequest((problem,), of=operation.name) from None
         if content is not None:
             headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
@@ -240,7 +240,7 @@ class Exchange:
         try:
             recorder.begin(entry, self.seen.shown, self)
         except errors.CannotRecord:
-            self.attempt = None  # no journal entry exists, so no outcome must be recorded
+            self.attempt = None  # the call has no journal entry, so its outcome cannot be recorded
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
@@ -269,7 +269,7 @@ class Exchange:
         self.record_end()
 
     def record_end(self) -> None:
-        """Record the outcome once. The call is over, so an error of the journal is only logged."""
+        """Record the outcome once. The call is over, so an error of the journal only causes a warning."""
         recorder, attempt = self.context.recorder, self.attempt
         if self.ending is None or self.is_recorded or recorder is None or attempt is None:
             return
@@ -356,7 +356,7 @@ class Exchange:
         return self.again(broken)
 
     def again(self, outcome: Broken | HttpResponse) -> float:
-        """Return the delay before the next attempt. Raise the last error if attempts or shared budget are used up."""
+        """Return the delay before the next attempt. Raise the last error if attempts or retry budget are used up."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
         if isinstance(outcome, Broken) and outcome.final:
             self.give_up(outcome)
@@ -476,7 +476,10 @@ class Exchange:
                 why = broken.why
             elif response.body.strip():
                 raw = strict_json.loads(response.body, repair=True)
-                why = None if raw is not None and (operation.many or isinstance(raw, dict)) else "it is not an object"
+                if raw is None:
+                    why = "it is null"
+                elif not operation.many and not isinstance(raw, dict):
+                    why = "it is not an object"
             elif not operation.effect:  # an empty list from a read would claim that no records exist
                 why = "it is empty"
             if why is None:
@@ -484,7 +487,7 @@ class Exchange:
         except strict_json.NotJson as error:
             why = str(error)
         except Unreadable as error:
-            why, problems = "unexpected structure", error.problems
+            why, problems = "it has an unexpected structure", error.problems
         if operation.effect:
             self.end(Outcome.DONE, status=response.status, error=None if why is None else f"result unreadable: {why}")
         if why is None:

@@ -117,7 +117,7 @@ class ClientContext:
 
     @property
     def armed(self) -> Arming | None:
-        """Current arming. A machine that was suspended does not stay armed."""
+        """Current arming, or None. It also expires while the machine is suspended."""
         arming = self.arming
         if arming and (self.clock.now() >= arming.until or self.clock.monotonic() >= arming.until_monotonic):
             self.arming = arming = None
@@ -152,8 +152,8 @@ class ClientContext:
         """Check that the environment and its arming allow an operation, regardless of its request.
 
         Raises:
-            WrongEnvironment: A simulation aimed at production.
-            NotArmed: A write in production that was not armed, or a write that WORKBENCH_READONLY=1 or a class forbids.
+            WrongEnvironment: The operation is a simulation, and the environment is production.
+            NotArmed: The write is not armed in production, or WORKBENCH_READONLY=1 or a class forbids it.
         """
         if self.production and operation.sandbox_only:
             raise WrongEnvironment(
@@ -174,7 +174,7 @@ class ClientContext:
             )
 
     def check_duplicate(self, what: str, earlier: Any) -> None:
-        """Refuse a write that repeats a write of the last 24 hours in production; elsewhere only warn."""
+        """In production, refuse a write that repeats a write of the last 24 hours. Elsewhere, only warn."""
         text = (
             f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, "
             f"outcome {earlier.outcome.shown} (journal {earlier.id})"
@@ -227,7 +227,7 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
 def confirmation_text(operation: Operation[..., Any], request: object, host: str) -> str:
     """Return the text to confirm before a call in production, with operation, host and every value that is sent.
 
-    Amounts and destinations come first. Secret values show only their last four characters.
+    Amounts and destinations come first. At most the last four characters of a secret value are shown.
     """
     rows = [(field, path, value) for path, field, value, _ in values(request)]
     rows.sort(key=lambda row: _importance(row[0]))

@@ -94,7 +94,7 @@ class Recorder:
         self._process = ""
         self._opening = threading.Lock()
         self._calls: WeakValueDictionary[str, Any] = WeakValueDictionary()
-        self._unwritten: dict[str, list[Any]] = {}  # rows since the last read, only of a journal in memory
+        self._unwritten: dict[str, list[Any]] = {}  # calls not yet in the database, by id; only for a journal in memory
 
         if self._path is not None:
             if self.is_file:
@@ -121,7 +121,7 @@ class Recorder:
         return self._process
 
     def opened(self) -> Database:
-        """Return the database, opened on first use, with all calls so far."""
+        """Return the database with all calls so far. It is opened on first use."""
         self._here()
         with self._opening:
             if self._database is None:
@@ -298,7 +298,7 @@ class Recorder:
         call = self._calls.get(entry.id)
         if (call is not None and call.active) or (entry.process != here and self.opened().is_leased(entry.process)):
             return entry
-        return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
+        return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "the outcome was not recorded")
 
     def close(self) -> None:
         """Close the file. The next use reopens the file. A journal in memory is not lost."""
@@ -337,7 +337,7 @@ def _is_same(entry: JournalEntry, operation: str, shown: object, digest: str) ->
 
 
 def _column(value: object) -> Any:
-    """Return a value in the form of its column. Times become UTC text, and masked records become JSON."""
+    """Convert a value for its journal column: times to UTC text, masked records and lists to JSON."""
     if value is None or value.__class__ is str:
         return value
     if isinstance(value, datetime):
@@ -491,8 +491,8 @@ class Journal:
     def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown outcome again, with the first attempt's idempotency key, if any.
 
-        The journal stores no bodies, so pass the same request again. Where keys are honored, as a sandbox's behavior or
-        a profile states by `idempotency_keys`, a call with a key takes effect once. Otherwise it may happen twice.
+        The journal stores no bodies, so pass the same request again. If the sandbox's behavior or the profile states
+        `idempotency_keys`, a call with a key takes effect once. Otherwise the effect may happen twice.
 
         Args:
             request: The arguments of the call as a dict, or the request record.
@@ -519,9 +519,9 @@ class Journal:
         return recorder.send_again(request, attempt)
 
     def evidence(self, attempt: str) -> "Evidence":
-        """Return the verdict of the received events on a call: done, not found, open, or no event.
+        """Return what the received events show about a call, with a verdict: done, not found, open, or no event.
 
-        The events that only such calls cause are counted, minus the events of other calls in this journal. The counts
+        The events that only equal calls cause are counted, minus the events of other calls in this journal. The counts
         assume that no program with another journal makes equal calls. A call that the service accepted is done without
         any events, even if its answer was unreadable.
         """
@@ -569,7 +569,7 @@ def recorder_of(journal: Journal) -> Recorder:
 
 
 def _outcome(text: str) -> Outcome | None:
-    """Return an outcome by its name or its displayed text."""
+    """Return an outcome by its name or its displayed text; None for other texts."""
     name = str(text).replace(" ", "_")
     return Outcome(name) if name in list(Outcome) else None
 

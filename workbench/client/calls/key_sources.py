@@ -1,4 +1,4 @@
-"""Sources of a profile's key: environment variable, command, keyring or hidden prompt. Never a file."""
+"""Sources of a profile's key: environment variable, command, keyring or hidden prompt. Files are never a source."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def find_key(profile: Profile) -> Key:
     """Return the key of a profile: from the environment, its command, the keyring, or a hidden prompt.
 
     Raises:
-        InvalidProfile: No key was found, or it cannot be sent.
+        InvalidProfile: No key was found, or the key cannot be sent.
     """
     variables = _key_variables(profile)
     for variable in variables:
@@ -55,7 +55,7 @@ def find_key(profile: Profile) -> Key:
 
 
 def signing_keys(profile: Profile) -> tuple[Key, ...]:
-    """Return the key that signs deliveries, if it is not the API key: from a variable, or a command."""
+    """Return the key that signs deliveries, from a variable or a command; empty if the API key signs deliveries."""
     if signing := os.environ.get("WORKBENCH_WEBHOOK_KEY"):
         return (Key(signing, name="WORKBENCH_WEBHOOK_KEY"),)
     if profile.webhook_key_command:
@@ -117,7 +117,7 @@ def _from_keyring(name: str) -> Key | None:
     passwords: list[str | None] = []
 
     def look_up() -> None:
-        # an unusable keyring raises errors of many kinds, and then has no key
+        # an unusable keyring can raise any error, and counts as empty
         with suppress(Exception):
             passwords.append(keyring.get_password(APPLICATION, name))
 

@@ -25,7 +25,7 @@ class HttpRequest:
     headers: list[tuple[bytes, bytes]]  # all headers except the API key
     body: bytes | None
     deadline: float = 0.0
-    phase: int = -1  # 0: passed to the driver, 1: writing the head, 2: head written
+    phase: int = -1  # -1: not started, 0: passed to the driver, 1: writing the head, 2: head written
     traced: bool = False  # whether the driver reports the phase
     status: int | None = None
     key_version: int = 0  # version of the API key in the request
@@ -60,7 +60,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str | None:
         """Id under which the service logs the call, if a header states it."""
-        # assumed: the document names no header for this
+        # assumed: the document names no header for the id
         names = ("x-request-id", "request-id", "x-correlation-id")
         return next((self.headers[name] for name in names if name in self.headers), None)
 
@@ -113,7 +113,7 @@ def refusal(response: HttpResponse, clean: Callable[[Any], Any]) -> ErrorBody:
     except strict_json.NotJson:
         text = clean(response.body[:4_000].decode("utf-8", "replace").strip())[:2_000]
         html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"
-        return ErrorBody(None, None, "a page of HTML" if html else visible(text, 500) or None)
+        return ErrorBody(None, None, "an HTML page" if html else visible(text, 500) or None)
     if not isinstance(raw, dict):
         return ErrorBody(raw, None, raw if isinstance(raw, str) else None)
     return ErrorBody(
@@ -158,10 +158,10 @@ def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
 
 
 def host_of(location: str) -> str:
-    """Return the host of a Location header."""
+    """Return the host that a Location header names, or "another path" for a relative location."""
     _, slashes, rest = location.partition("//")
     host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
-    return visible(host, 80) if slashes and host else "another path"
+    return visible(host, 80) if slashes and host else "another path" if location else "no address"
 
 
 NOTICES = {

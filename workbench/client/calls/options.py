@@ -37,7 +37,7 @@ _PROXY = Fits(
 )
 _HTTP2 = Fits(
     lambda value: value is False or (value is True and _has_http2()),
-    "must be true or false, and needs the package h2; run: pip install h2",
+    "must be true or false; true needs the package h2: run pip install h2",
 )
 LIMITS: Mapping[str, Any] = {
     **dict.fromkeys(("reads_per_second", "writes_per_second"), Annotated[float, _RATE]),
@@ -68,8 +68,8 @@ class HttpOptions:
         retries: Maximum retries of a read that got no answer.
         client_cert_file: PEM file of the client certificate (mutual TLS).
         client_key_file: PEM file of its unencrypted private key; None if the certificate file contains it.
-        on_request: Called with each `httpx.Request` before the key is added to it; it may add headers.
-        on_response: Called with each `httpx.Response` before its body is read.
+        on_request: Function called with each `httpx.Request` before the key is added. It may add headers.
+        on_response: Function called with each `httpx.Response` before its body is read.
     """
 
     trust_env: bool = False
@@ -206,7 +206,7 @@ def wire_name_problems(names: Mapping[str, Any]) -> list[Problem]:
             for member in members(records_by_name[name])
             if (key := f"{snake(records_by_name[name].__name__)}.{member.name}") != name
         }:
-            problems.append(Problem(path, "twice", f"is {wire!r}, which another member of the record has too"))
+            problems.append(Problem(path, "twice", f"is {wire!r}, the name of another member of the record"))
     return problems
 
 

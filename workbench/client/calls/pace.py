@@ -69,7 +69,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def http_date(text: str | None) -> float | None:
-    """Parse an HTTP date as seconds since 1970."""
+    """Parse an HTTP date as seconds since 1970. Return None if it is missing or unreadable."""
     if not text:
         return None
     from email.utils import parsedate_to_datetime

@@ -8,7 +8,7 @@
     http = { trust_env = true }              # proxies and certificates of the environment
     limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
 
-The file never contains a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox`
+A key in the file is refused. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox`
 table.
 """
 
@@ -171,7 +171,7 @@ def _key_in_file(where: str, name: str, path: Path) -> Problem:
 
 @hide_arguments
 def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the client arguments of a profile, with its key. The key may only be used with its former host.
+    """Return the client arguments of a profile, with its key. The key is bound to the first host that it is used with.
 
     Args:
         api_key: The key, or a function that fetches the key, such as from a vault; None searches the profile's sources.

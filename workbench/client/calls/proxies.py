@@ -12,7 +12,7 @@ from workbench.base.frozen import frozen
 
 @frozen
 class Proxy:
-    """Address of a proxy, and separately its credentials."""
+    """Address of a proxy without credentials, and the credentials."""
 
     url: str
     auth: tuple[bytes, bytes] | None = attrs.field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Network layer of the clients, imported by the first call. Only this file imports httpx and httpcore.
+"""Network layer of the clients, imported by the first call. Only this module of the clients imports httpx and httpcore.
 
 httpx's transports get httpcore pools with deadlines, and trace the progress of each request. They follow no redirects,
 read no environment variables, store no cookies and log no queries.
@@ -28,7 +28,7 @@ from workbench.client.calls.proxies import Proxy
 
 
 class RequestTrace:
-    """Trace hook that records when the writing of a request's headers begins and ends. Before, nothing was sent."""
+    """Trace hook that records when the writing of a request's headers begins and ends. Nothing is sent earlier."""
 
     __slots__ = ("_connecting", "_request")
 
@@ -113,7 +113,7 @@ class TimelyBackend(httpcore.SyncBackend):
 
 
 def is_replaced() -> bool:
-    """Return whether a tool of tests, such as respx, pytest-httpx or vcrpy, answers in place of the network."""
+    """Return whether a mocking tool, such as respx, pytest-httpx or vcrpy, answers in place of the network."""
     senders = (
         (httpx, httpx.HTTPTransport.handle_request),
         (httpx, httpx.AsyncHTTPTransport.handle_async_request),
@@ -217,6 +217,8 @@ def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
     meaning = _FAILURES.get(name, _Meaning())
     text = outgoing.clean(str(failure))
     message = f"{meaning.text}: {visible(text, 200)}" if name == "ConnectError" and text else meaning.text
+    if name == "RemoteProtocolError" and not re.search("closed|disconnect|terminat|stream", text, re.IGNORECASE):
+        message = "the answer is not valid HTTP"
     if name == "ProxyError" and (status := re.match(r"\d{3}\b", text)):
         advice = ": check its user and password" if status[0] == "407" else ""
         message = f"the proxy answered {status[0]}{advice}"
@@ -225,7 +227,7 @@ def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
         final=name == "ProxyError",  # more attempts could lock the proxy account
         left=not outgoing.surely_not_sent if meaning.sent else outgoing.phase >= WRITTEN,
         timeout="Timeout" in name,
-        # the original error refers to the request with its API key
+        # a copy, because the original error refers to the request with its API key
         cause=getattr(httpx, name)(text) if meaning.harmless else None,
     )
 
@@ -264,7 +266,7 @@ class _Incoming:
             self._broken = Broken("it cannot be unpacked", left=True)
 
     def head(self, answer: httpx.Response) -> None:
-        """Set the status and the headers."""
+        """Store the response's status and headers, and prepare to decompress its body."""
         self._outgoing.status = answer.status_code
         self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
         # Other encodings were not requested, so their bodies stay unchanged.

@@ -47,7 +47,7 @@ class OneAtATime:
     """Lock that runs one call at a time. An interrupt cannot leave it locked."""
 
     def __init__(self) -> None:
-        # process and object of the running call; a call of the process that forked this one does not count
+        # process id and object of the running call; after a fork, a call of the parent process does not count
         self._holder: tuple[int, object] | None = None
 
     def run(self, work: Callable[[], T]) -> T | None:
@@ -127,9 +127,9 @@ class Handlers:
     """The handlers of an inbox, their pending events and their threads.
 
     Args:
-        store: The events.
+        store: Store of the events.
         clock: Function that returns the time in seconds since 1970.
-        changed: Notified when an event arrived.
+        changed: Condition that is notified when an event arrives.
     """
 
     def __init__(self, store: EventStore, clock: Callable[[], float], changed: threading.Condition) -> None:
@@ -168,7 +168,9 @@ class Handlers:
         try:
             inspect.signature(call).bind(*arguments)
         except TypeError as error:
-            raise UsageError(f"a handler is called with {' and '.join(arguments)}: {error}") from None
+            raise UsageError(
+                f"a handler is called with {' and '.join(arguments)}, which this function does not accept ({error})"
+            ) from None
         except ValueError:  # a built-in function may have no signature
             log.debug("the signature of a handler is unknown")
         import asyncio

@@ -1,4 +1,4 @@
-"""Inbox of webhook events. It verifies each delivery, and stores each event once before acknowledging it.
+"""Inbox of webhook events. It verifies each delivery, and stores each event once before it acknowledges the delivery.
 
 Example:
     inbox = wb.Inbox("events.db", keys=[key])
@@ -22,7 +22,7 @@ from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 import attrs
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
-from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, visible
+from workbench.base.errors import EventTimeout, InvalidWebhook, Problem, UnusableFile, UsageError, visible
 from workbench.base.frozen import frozen
 from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
@@ -67,7 +67,7 @@ Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Function that returns the deliveries after a number, each with its number, and the number to pass next time."""
 
 _MIN_SECRET_PATH = 24  # minimum length of a secret path, in characters
-_RENEWAL_SECONDS = 30.0  # seconds between fetches of keys after unknown signatures
+_RENEWAL_SECONDS = 30.0  # minimum seconds between fetches of keys after unknown signatures
 SigningKey = str | bytes | Key | Callable[[], str]
 _PURGE_INTERVAL = 1000  # number of deliveries between purges of old events
 
@@ -152,8 +152,8 @@ class Inbox:
             accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them only on
                 loopback.
             source: Source of deliveries to pull before each read, such as an embedded sandbox.
-            keep_for: Purge events that are older than this, both by this machine's clock and by event time relative
-                to the newest event.
+            keep_for: Purge events that exceed this age, both by this machine's clock and by event time relative to
+                the newest event.
             max_body: Maximum body size in bytes.
             now: Function that returns the current time.
 
@@ -212,9 +212,10 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: the delivery is accepted; a signed delivery is stored even if it cannot be read. 400: an unsigned delivery
-            was accepted, but its body is not an event. 401: the signature is missing or wrong. 413: the body is too
-            large.
+        204: the delivery is accepted; a signed delivery is stored even if it cannot be read.
+        400: unsigned deliveries are accepted, but the body is not an event.
+        401: the signature is missing or wrong.
+        413: the body is too large.
         503: the delivery could not be stored; the sender should retry.
         """
         try:
@@ -264,7 +265,7 @@ class Inbox:
     def _renew_keys(self, versions: list[int]) -> bool:
         """Fetch keys from functions again, at most once in 30 seconds, and return whether a key has another version.
 
-        A thread that asks while another one fetches the keys waits for them.
+        If another thread is fetching the keys, wait for that fetch.
         """
         if monotonic() - self._renewed >= _RENEWAL_SECONDS:
             for key in self._keys:
@@ -312,7 +313,7 @@ class Inbox:
         Args:
             kind: Kind of event, such as `user.updated`, or a pattern such as `user.*`.
             where: A function of the event, or values by attribute path: `{"body.id": …}`, `{"application_status": …}`.
-            since: Only events after a time of arrival, or after a number from `mark()`.
+            since: Only events after a time of arrival, or after the `sequence` of a stored event.
         """
         check_kind(kind, "inbox")
         self._pull()
@@ -415,20 +416,28 @@ class Inbox:
         since: Since = None,
         clock: Any = None,
     ) -> Any:
-        """Return the newest matching event, or wait for the next one.
+        """Return the newest matching event, or wait for a matching event.
 
         Args:
             timeout: Seconds to wait, in real time or in the time of `clock`, which is then advanced second by second.
             where: As for `stored`.
-            since: Only events that arrived after a time, or after a number from `mark()`.
+            since: Only events that arrived after a time, or after the `sequence` of a stored event.
             clock: A clock that is advanced explicitly, such as `api.sandbox.clock`.
 
         Raises:
             EventTimeout: No matching event arrived in time.
         """
+        return self._wait(kind, where, timeout, since, clock, threading.Event())
+
+    def _wait(
+        self, kind: str | None, where: Where | None, timeout: float, since: Since, clock: Any, ended: threading.Event
+    ) -> Any:
+        """Wait as `wait` does, or return None once `ended` is set."""
+        if timeout != timeout:  # no time is later than NaN, so the wait would never end
+            raise UsageError([Problem("timeout", "type", "must be a number of seconds, not NaN")], of="wait")
         deadline, advanced = monotonic() + timeout, 0.0
         unseen = since
-        while True:
+        while not ended.is_set():
             newest = self._last_event()
             if stored := self.stored(kind, where, unseen):
                 return stored[-1].event
@@ -443,6 +452,7 @@ class Inbox:
             else:
                 with self._changed:
                     self._changed.wait(min(POLL_INTERVAL, left))
+        return None
 
     # handling
 
@@ -490,7 +500,7 @@ class Inbox:
 
         A function declared with `async def` is awaited. A failure is recorded and retried, and does not stop other
         handlers. A handler with a known name continues at its stored position, also in another process. If several
-        processes share a file, one of them runs the handler at a time. After a crash a handler may receive an event a
+        processes share a file, only one at a time runs the handler. After a crash a handler may receive an event a
         second time.
 
         Args:
@@ -530,7 +540,7 @@ class Inbox:
         return self._handlers.failures()
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Retry failed runs now, also those given up, and return the number of successful runs."""
+        """Retry failed runs now, including runs that were given up, and return the number of successful runs."""
         self._handlers.make_due(handler, event_id)
         return self._handlers.run()
 
@@ -565,8 +575,8 @@ class Inbox:
         """Receive deliveries over HTTP and yield the URL. Handlers run in separate threads meanwhile.
 
         Args:
-            host: Address to listen on. Other than loopback, the inbox needs keys and must accept only signed
-                deliveries.
+            host: Address to listen on. For addresses other than loopback, the inbox needs keys and must accept only
+                signed deliveries.
             port: Port to listen on; 0 takes any free port.
             path: Path that accepts deliveries.
             hosts: Further host names of the receiver, such as a tunnel's; they require keys, or a path that

@@ -120,7 +120,7 @@ class Receipt:
 
 
 def marked(event: AnyEvent, verified: bool) -> AnyEvent:
-    """Return an event with a mark if it was accepted without a signature."""
+    """Mark an event that was accepted without a signature. Return the event."""
     if not verified:
         unsigned = Problem("", "unsigned", "was accepted without a signature; anyone may have sent it")
         object.__setattr__(event, "marks", (*event.marks, unsigned))
@@ -251,7 +251,7 @@ class EventStore:
 
     @staticmethod
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
-        """Return the id of an earlier event with the same state: the previous event, or an event with the same time.
+        """Return the id of an event with the same state (the previous event, or an event with the same time), or None.
 
         assumed: event_repeats. The envelope id may differ between retries, so a repeat is also recognized by resource,
         action and state. A state may recur, so an older event counts only if its time is the same.

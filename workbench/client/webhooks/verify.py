@@ -76,7 +76,8 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
 
 def lower_headers(headers: Headers) -> dict[str, str]:
     """Return headers by lower-case name. Repeated headers are joined, so a repeated signature is invalid."""
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    # the headers of http.server, an email.message.Message, have items() but are not a Mapping
+    pairs: Any = headers.items() if hasattr(headers, "items") else headers
     lowered: dict[str, str] = {}
     for name, value in pairs:
         key = (name.decode("latin-1") if isinstance(name, bytes) else str(name)).lower()
@@ -96,10 +97,11 @@ class TooLarge(InvalidWebhook):
 
 
 def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
-    """Parse raw bytes as an event in its envelope. A text that was cut inside a character gets a mark.
+    """Parse raw bytes as an event in its envelope. A text that was truncated inside a character is repaired and marked.
 
     Raises:
-        InvalidWebhook: Too large or deep, invalid or ambiguous JSON, or without id, resource or action.
+        InvalidWebhook: The body is too large, is nested too deeply, is invalid or ambiguous JSON, or lacks id,
+            resource or action.
     """
     if len(body) > max_body:
         raise TooLarge(f"The body has {len(body):,} bytes; the limit is {max_body:,}.")
@@ -239,7 +241,7 @@ def sample(
         event_id: Id of the envelope (default: a new id for each sample).
         version: Version of the payload (default: the documented version).
         event_received_at: Time of the event (default: as in the examples, if the kind has a time).
-        overrides: Members of the body by attribute name, such as `application_status="denied"`; nested: mappings.
+        overrides: Members of the body by attribute name, such as `application_status="denied"`; mappings for records.
 
     Raises:
         UsageError: The kind or a member does not exist.
@@ -257,7 +259,7 @@ def sample(
     # assumed: version is 1.1.0 where statusChangeReason is present
     usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
     also = {"spend.completionReason"} if version not in (None, row.version) else set()
-    if event_received_at is TIME and row.body is not UserUpdated:  # "present on user.updated"
+    if event_received_at is TIME and row.body is not UserUpdated:  # the document: "present on user.updated"
         event_received_at = None
     event = build(
         Event,

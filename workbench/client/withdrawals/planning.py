@@ -58,10 +58,10 @@ def plan(
         admin: The admin of the contract who makes the withdrawal.
         to: The address of the recipient.
         decimals: The token's decimals if you know them; the interface does not state them.
-        allow: The last 8 characters of the recipient, to override a problem that allows it.
+        allow: The last 8 characters of the recipient, to continue despite a problem that can be overridden.
         clock: Clock for the expiry (default: the client's).
-        names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. The labels of a sandbox are
-            known.
+        names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. A sandbox's labels are
+            included.
 
     Raises:
         UsageError: The withdrawal has problems. The message lists all problems.
@@ -134,11 +134,11 @@ class Plan(Terms, Shown):
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether `sign()` requires a typed confirmation, as in production."""
+        """Whether `sign()` requires a typed confirmation; true only in production."""
         return bool(self._api.environment == "production")
 
     def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:
-        """Request the signature once. While the answer is `pending`, repeat the request as the service asks.
+        """Request the signature. Repeat the request only while the answer is `pending`, as the service asks.
 
         Args:
             timeout: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the
@@ -177,7 +177,7 @@ class Plan(Terms, Shown):
 
     def _request_signature(self) -> Withdrawal:
         api = self._api
-        if self._was_pending:  # the service expects a repetition of the request, which is otherwise refused
+        if self._was_pending:  # the service expects the same request again, which the duplicate check would refuse
             api = api.allowing(again=True)
         if self._zero:
             api = api.allowing(unverified_address=True)

@@ -75,7 +75,7 @@ def duration_text(span: timedelta) -> str:
     return " ".join(parts[:2])
 
 
-TAIL = 8  # number of the recipient's characters that a person types to override a check
+TAIL = 8  # number of the recipient's last characters that a person types to override a check
 
 Finding = tuple[Literal["refused", "overridable", "warning"], Problem]
 
@@ -97,12 +97,12 @@ class Terms:
     def token(self) -> Token:
         """The token of the contract."""
         listed_token = self.listed_token
-        assert listed_token is not None  # callers have checked this
+        assert listed_token is not None  # callers have checked that the contract lists the token
         return listed_token
 
     @property
     def listed_token(self) -> Token | None:
-        """The token, if the contract lists it."""
+        """The token, or None if the contract does not list it."""
         tokens = self.contract.tokens or ()
         return next((token for token in tokens if same_address(token.address, self.token_address)), None)
 
@@ -166,7 +166,7 @@ class Terms:
 
     @property
     def owner(self) -> str:
-        """Owner of the recipient address, if known."""
+        """Owner of the recipient address; for an unknown owner, advice to compare the address."""
         contract, name = self.contract, self._name_of(self.recipient)
         if same_address(self.recipient, self.admin):
             return f"the admin who withdraws ({self.admin_name})"
@@ -174,7 +174,7 @@ class Terms:
             return f"{admin} of this contract"
         if any(same_address(self.recipient, own) for own in (contract.proxy_address, contract.deposit_address)):
             return "this contract"
-        return name or "not known here: compare the address with the one that its owner gave you"
+        return name or "not known here: compare the address with the address that its owner gave you"
 
     def _place_of(self, address: str) -> str | None:
         admins = self.contract.admin_addresses or ()

@@ -1,4 +1,4 @@
-"""Signatures, data for wallets (an admin's message, call data, transactions, parameters), explanations of call data.
+"""Signatures, data for wallets (admin message, call data, transaction, parameters), and explanations of call data.
 
 Signatures are masked in output and excluded from dumps and pickles.
 """
@@ -36,12 +36,12 @@ declare(
 )
 declare(
     "wallet_file",
-    python="json() or save(path) exports it for the wallet.",
+    python="to_json(path) writes it to a file for the wallet.",
     other="The wallet reads it as JSON.",
 )
 declare(
     "wallet_json",
-    python="json() exports it for a wallet.",
+    python="to_json() exports it for a wallet.",
     other="A wallet reads it as JSON.",
 )
 
@@ -287,7 +287,7 @@ class Explanation(Shown):
     Attributes:
         expires_at: Expiry in Unix seconds.
         to: Recipient of the transaction. Bare call data has no recipient and no `chain` (None).
-        differences: Differences from a withdrawal; None if it was not compared.
+        differences: Differences from a withdrawal; None if the call was not compared with one.
     """
 
     version: int
@@ -323,7 +323,7 @@ class Explanation(Shown):
         """Return the explanation as a sheet."""
         signatures = "the service's signature; the contract's owner sends it"
         if self.version > 1:
-            signatures = f"the service's signature and {self.admin_signatures} of admins"
+            signatures = f"the service's signature, and {self.admin_signatures} by admins"
         notes: tuple[str, ...] = ()
         if self.differences is not None:
             notes = tuple(f"Do not send it: {difference}." for difference in self.differences)

@@ -73,7 +73,7 @@ declare(
     other="Next: an admin's wallet signs the message; then anyone can send the call.",
 )
 
-_ONE_DAY = timedelta(days=1)  # usual maximum lifetime of a signature, and maximum clock drift
+_ONE_DAY = timedelta(days=1)  # usual maximum lifetime of a signature, and maximum plausible clock drift
 
 
 class Withdrawal(NotSerializable, Shown):
@@ -107,7 +107,7 @@ class Withdrawal(NotSerializable, Shown):
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
         # a time that could not be parsed remains text in the answer
         self.expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None
-        # the signed message contains the time in this form
+        # the signed message contains the expiry in whole seconds
         self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
         self._secret: Secret | None = None
@@ -158,7 +158,7 @@ class Withdrawal(NotSerializable, Shown):
         life = self.remaining()
         if life is None or life <= _ONE_DAY:
             return tuple(self._notes)
-        return (*self._notes, f"it is valid for an unusually long time: {duration_text(life)}")
+        return (*self._notes, f"the signature is valid for an unusually long time: {duration_text(life)}")
 
     def _skew(self) -> float:
         skew = self._context.clock_skew
@@ -287,12 +287,12 @@ class Withdrawal(NotSerializable, Shown):
         nonce: int | None = None,
         units: NativeUnits | None = None,
     ) -> Transaction:
-        """Return the transaction for a wallet to send. It contains the signatures and prints masked.
+        """Return the transaction for a wallet to send. It contains the signatures, so its repr is masked.
 
         On EVM chains it is complete: `to` (the contract's controller), `data`, `value`, `chainId`, and `from` for
         version 1. On Solana and Stellar it is partial: `from` (the admin, who signs by sending it), `parameters`, and
-        on Solana the instruction that checks the service's signature. The instruction of the contract's program, or
-        the function of the Stellar contract, comes from its documentation.
+        on Solana the instruction that checks the service's signature. For the instruction of the contract's program,
+        or the function of the Stellar contract, see the contract's documentation.
 
         Args:
             signatures: EVM: results of `typed_data(…).accept(…)`, one for each admin, in order; none for version 1.
@@ -373,8 +373,8 @@ class Withdrawal(NotSerializable, Shown):
     def parameters(self, *, units: NativeUnits | None = None) -> Parameters:
         """Return the arguments of the on-chain call, in the order and encoding of the chain's program (assumed).
 
-        Proxy, asset, amount in native units, recipient, expiry in Unix seconds, salt as 32 numbers, signature, and the
-        public key if the answer has it.
+        The arguments are proxy, asset, amount in native units, recipient, expiry in Unix seconds, salt as 32 numbers,
+        signature, and the public key if the answer has it.
         """
         secret, plan = self._require_secret(), self.plan
         values = chains.withdraw_parameters(
@@ -387,7 +387,7 @@ class Withdrawal(NotSerializable, Shown):
         return Parameters(values)
 
     def _signed(self, units: NativeUnits | None = None) -> dict[str, Any]:
-        """Return the signed values other than the parties, by the names that `chains` uses."""
+        """Return the signed values other than the parties, as keyword arguments for functions of `chains`."""
         secret, amount = self._require_secret(), self._native_units(units).units
         if self._expires_at_unix is None:
             raise _invalid("expiresAt", "is missing: the service did not state when the signature expires")
@@ -429,7 +429,7 @@ class Withdrawal(NotSerializable, Shown):
             text = "is required: the amount was requested in cents, and the answer does not state native units"
             raise _invalid("units", text)
         if argument not in (None, units):
-            raise _invalid("units", f"differs from what the service signed, {units}")
+            raise _invalid("units", f"differs from the amount that the service signed, {units}")
         return units
 
     def sheet(self) -> Sheet:
@@ -437,9 +437,7 @@ class Withdrawal(NotSerializable, Shown):
         plan = self.plan
         amount = plan.amount_text
         if self.answered and self.units is not None and self.units != plan.amount:
-            amount = (
-                f"{plan.amount}, in the service's computation {in_both_units(self.units, plan.decimals, plan.rate)}"
-            )
+            amount = f"{plan.amount}; the service computed {in_both_units(self.units, plan.decimals, plan.rate)}"
         expired = self.answered and self.expired
         return sheet_of(
             "withdrawal",

@@ -22,15 +22,15 @@ CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE)
 """
 _WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # the set leaves out characters that look alike
-# joiners, which Persian and Indic names and emoji contain
+# not printable, but parts of Persian and Indic names and of emoji: joiners and variation selectors
 _JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")
 _NAMES = frozenset({"name", "names", "learner", "student", "id", "teilnehmer", "nom", "nombre", "nome"})
 _PARTS_OF_NAMES = ("first name", "first_name", "firstname", "given name", "vorname", "prénom", "last name", "last_name",
                    "lastname", "surname", "family name", "nachname")  # fmt: skip
-"""Names of columns with a part of a name, in the order in which the parts are joined."""
+"""Roster columns that contain a part of a name, in the order in which the parts are joined."""
 MAX_LEARNERS = 200
 MAX_NAME = 80
-# hexadecimal digits of the fingerprint in a link: 128 bits cannot be matched by another certificate
+# hexadecimal digits of the fingerprint in a link: 128 bits, too many to forge a certificate that matches
 FINGERPRINT_DIGITS = 32
 
 
@@ -43,9 +43,9 @@ class Learner:
 
 
 def read_roster(source: str | Path) -> list[str]:
-    """Return the names of learners from a file of any program. For a number, return "Learner 1" and so on.
+    """Return the names of learners from a table file, such as CSV or XLSX. For a number, return "Learner 1" and so on.
 
-    The names are in the first column, or in the columns for first and last name.
+    The columns for first and last name are joined. If the file has neither, its first column contains the names.
 
     Raises:
         UsageError: The file cannot be read, or has no names, duplicate names or too many names.
@@ -54,7 +54,7 @@ def read_roster(source: str | Path) -> list[str]:
     if text.isascii() and text.isdigit():
         names = [f"Learner {number}" for number in range(1, min(int(text), MAX_LEARNERS + 1) + 1)]
     else:
-        # the import loads pandas, unlike the rest of a class
+        # imported here because the import loads pandas, which the rest of a class does not need
         from workbench.analysis.tables.read_table import read_table
 
         rows = [[str(cell).strip() for cell in row] for row in read_table(Path(source), header=0).fillna("").to_numpy()]
@@ -71,9 +71,9 @@ def _check_names(names: Sequence[str]) -> None:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     for number, name in enumerate(names, 1):
         if name in names[: number - 1]:
-            problem = "it occurs twice; add an initial or a number to one of them"
+            problem = "occurs twice; add an initial or a number to one of the two"
         elif not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
-            problem = f"1 to {MAX_NAME} printable characters"
+            problem = f"must have 1 to {MAX_NAME} printable characters"
         else:
             continue
         raise UsageError(f"learners: name {number}, {visible(name, 40)!r}: {problem}", of="class")
@@ -94,28 +94,24 @@ class Results:
         if self.get("trainer_key") is None:
             self.set("trainer_key", secrets.token_urlsafe(24))
 
-    # settings
-
     def get(self, name: str, default: object = None) -> Any:
         """Return the value of a setting of the class; `default` if it was never set."""
         rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
         return strict_json.stored(rows[0][0]) if rows else default
 
     def set(self, name: str, value: object) -> None:
-        """Store the JSON value of a setting of the class."""
+        """Store a setting of the class as JSON."""
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
 
     def all(self, beginning: str) -> dict[str, Any]:
-        """Return the settings whose names begin with a prefix, by the rest of the name, in order."""
+        """Return the settings whose names begin with `beginning`, by the rest of the name, in order of name."""
         query = "SELECT substr(name, ?), value FROM setting WHERE name > ? AND name < ? ORDER BY name"
         rows = self._file.run(query, (len(beginning) + 1, beginning, f"{beginning}\U0010ffff"))
         return {name: strict_json.stored(value) for name, value in rows}
 
-    # learners
-
     def enroll(self, names: Iterable[str]) -> list[Learner]:
-        """Add new learners with a code for each, and return all learners."""
+        """Add a learner with a code for each new name, and return all learners."""
         with self._file.write() as connection:
             for name in names:
                 letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
@@ -141,13 +137,12 @@ class Results:
         """
         name = str(name).strip()
         _check_names([*(learner.name for learner in self.learners()), name])
-        return {learner.name: learner for learner in self.enroll([name])}[name]  # others may be added meanwhile
+        # by name, because another process may add learners at the same time
+        return {learner.name: learner for learner in self.enroll([name])}[name]
 
     def learners(self) -> list[Learner]:
         """Return the learners in the order of the roster."""
         return [Learner(*row) for row in self._file.run("SELECT name, code FROM learner ORDER BY rowid")]
-
-    # results of learners
 
     def progress(self) -> dict[str, dict[str, TaskResult]]:
         """Return the results by learner's name and task, with the learners in the order of the roster."""

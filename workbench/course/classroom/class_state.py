@@ -28,7 +28,7 @@ from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App
 from workbench.service.interface.table import OPERATIONS
 
-SEED = 7  # random seed of the notebooks
+SEED = 7  # random seed that the notebooks use, too
 MAX_WRONG_CODES = 30  # per minute and address; more are answered with 429, but a correct code always passes
 MIN_FREE = 64 * 2**20  # minimum free bytes on the disk, below which the server refuses changes
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
@@ -37,17 +37,17 @@ _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 MAX_NOTE = 2_000
 _FILE = toml.load(Path(__file__).with_name("actions.toml"))
 EVENTS: Mapping[str, Sequence[Record]] = _FILE["event"]
-"""Steps of each event by its label."""
+"""Steps that cause an event, by the event's label."""
 LESSONS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES.values()))
 ACTIONS: Mapping[str, Record] = _FILE["action"]
-"""Actions of the board by name; `act` accepts the sandbox's other controls as well."""
+"""Actions of the board by name; `act` also accepts sandbox controls that are not on the board."""
 CHOICES: Mapping[str, Sequence[str]] = {
     "events": tuple(EVENTS),
     "lessons": LESSONS,
     "faults": tuple(dict.fromkeys((*OF_ANSWERS, *OF_DELIVERIES))),
     "operations": ("", *OPERATIONS),
 }
-"""Choices for the fields of actions."""
+"""Lists of choices for the fields of actions, by the name of the list."""
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 
@@ -79,6 +79,7 @@ class ClassState:
         self.say: Callable[[str], object] = lambda text: None
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
+        self._acting = threading.Lock()
         self._read_learners()
         self._paused = bool(self.results.get("paused", False))
 
@@ -95,7 +96,7 @@ class ClassState:
 
     @property
     def disk_full(self) -> bool:
-        """Whether the disk of the folder is too full for changes. `say` is called when that changes."""
+        """Whether the disk of the folder is too full for changes. The trainer sees a message when this changes."""
         is_full = shutil.disk_usage(self._folder).free < MIN_FREE
         if is_full != self._was_full:
             self._was_full = is_full
@@ -113,15 +114,15 @@ class ClassState:
             self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
     def store_work(self, sandboxes: LearnerSandboxes) -> None:
-        """Store what a restarted server needs to know of a learner's work, in addition to attempts and results."""
+        """Store the learner's starts and time of work, so that a restarted server continues with them."""
         sandboxes.stored = sandboxes.used
         self.results.set(f"work\n{sandboxes.learner.name}", sandboxes.work)
 
     def _make_app(self, sandboxes: LearnerSandboxes, place: str, environment: Environment, file: str) -> App:
         """Create or open a learner's sandbox. A new sandbox gets the fault rules that were set for all learners.
 
-        If other machines can reach the class, webhooks are never delivered to this machine; a process of the learner
-        fetches them.
+        If other machines can reach the class, this server delivers no webhooks itself; a process on the learner's
+        machine fetches them.
         """
         path = self._folder / file
         is_new = not path.exists()
@@ -133,15 +134,13 @@ class ClassState:
         return internals(sandbox).http_app("/".join(filter(None, parts)), self._local, relay=relay)
 
     def wrong_codes(self) -> Counter[str]:
-        """Return the counters of wrong codes in this minute, by address. Callers count in them."""
+        """Return the number of wrong codes in this minute by address. Callers increment the numbers."""
         if self._minute_ends < monotonic():
             self._minute_ends, self._wrong_codes = monotonic() + 60, Counter[str]()
         return self._wrong_codes
 
-    # tasks
-
     def _attempt(self, sandboxes: LearnerSandboxes, place: str, name: str) -> Attempt:
-        """Return a learner's attempt at a task in a place."""
+        """Return a learner's attempt at a task in one run of a notebook or drill (`place`)."""
         return Attempt(
             task=self.tasks[name],
             sandbox_in=partial(sandboxes.sandbox, place),
@@ -152,44 +151,43 @@ class ClassState:
         )
 
     def play(self, sandboxes: LearnerSandboxes, place: str) -> None:
-        """Make the purchases of live traffic that are due in a place."""
+        """Make the purchases of live traffic that are due in one run of a drill (`place`)."""
         with sandboxes.busy:
             if place in sandboxes.traffic and not self._attempt(sandboxes, place, sandboxes.traffic[place]).play():
                 del sandboxes.traffic[place]
-
-    # actions of the trainer
 
     def act(self, learners: Sequence[str], action: str, **arguments: Any) -> Facts:
         """Run an action for learners. A failure for one learner does not affect the others.
 
         Args:
             learners: Names of the learners.
-            action: "note" (text), "event" (event), for the class "lock", "unlock" (lesson), "pause", "resume" and
-                "enroll" (name), or a control of the sandbox, such as "add_fault". `actions.ACTIONS` lists the board's
-                actions.
+            action: "note" (with `text`), "event" (with `event`), or a control of the sandbox, such as "add_fault"; for
+                the entire class "lock" and "unlock" (with `lesson`), "pause", "resume", and "enroll" (with `name`).
+                `ACTIONS` lists the board's actions.
             arguments: Arguments of the action.
 
         Returns:
-            `done`, with the results of controls by learner, and `failed`, with the reasons by learner.
+            `done`, with the result for each learner by name, and `failed`, with the reason for each other learner.
 
         Raises:
             UsageError: The disk is full, or a learner cannot be enrolled.
         """
         if self.disk_full:
             raise UsageError(DISK_FULL, of="class")
-        if ACTIONS.get(action, {}).get("for_all"):
-            return {"done": self._act_for_class(action, **arguments), "failed": {}}
-        done: Facts = {}
-        failed: Facts = {}
-        for name in learners:
-            try:
-                done[name] = self._act_for(self._by_name[name], action, arguments)
-            except WorkbenchError as error:
-                failed[name] = str(error)
-        if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
-            rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
-            self.results.set("rules", rules)  # the rules also apply to sandboxes and learners that are added later
-        return {"done": done, "failed": failed}
+        with self._acting:  # an action changes the stored locks and rules
+            if ACTIONS.get(action, {}).get("for_all"):
+                return {"done": self._act_for_class(action, **arguments), "failed": {}}
+            done: Facts = {}
+            failed: Facts = {}
+            for name in learners:
+                try:
+                    done[name] = self._act_for(self._by_name[name], action, arguments)
+                except WorkbenchError as error:
+                    failed[name] = str(error)
+            if action in ("add_fault", "clear_faults") and done.keys() == self._by_name.keys():
+                rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
+                self.results.set("rules", rules)  # sandboxes and learners that are added later get the rules, too
+            return {"done": done, "failed": failed}
 
     def _act_for_class(self, action: str, lesson: str = "", name: str = "") -> dict[str, str]:
         match action:
@@ -233,8 +231,6 @@ class ClassState:
         """Names of the locked lessons."""
         return self.results.get("locked", [])
 
-    # the board
-
     def board(self) -> Facts:
         """Return the board as JSON values: tasks, actions, and a row with the results of each learner."""
         self._read_learners()
@@ -269,7 +265,7 @@ class ClassState:
 
 
 def _attempts(sandboxes: LearnerSandboxes, place: str) -> str:
-    """Return the prefix of the names of a learner's attempts in a place."""
+    """Return the prefix of the names of a learner's stored attempts in one run of a notebook or drill (`place`)."""
     return f"attempt\n{sandboxes.learner.name}\n{place}\n"
 
 

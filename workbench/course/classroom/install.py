@@ -18,21 +18,21 @@ import venv
 import zipfile
 from pathlib import Path
 
-SERVER = ""  # URL of the files; if empty, they are in the folder of this script
-CERTIFICATE = ""  # certificate of the class server, if the certificate is self-signed
+SERVER = ""  # URL of the files; empty if the files are in the folder of this script
+CERTIFICATE = ""  # self-signed certificate of the class server, as PEM; empty for any other certificate
 SOURCE = SERVER or Path(__file__).absolute().parent.as_uri()
 COURSE = Path("card-course")
 
 
 def read(name: str) -> bytes:
-    """Return a file from the class server, or from the folder of this file."""
+    """Return the content of a file from the class server, or from the folder of this script."""
     trusted = ssl.create_default_context(cadata=CERTIFICATE or None)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted))
     try:
         with opener.open(f"{SOURCE}/{name}", timeout=60) as answer:
             return bytes(answer.read())
     except OSError as error:
-        sys.exit(f"✗ {SOURCE}/{name} cannot be read: {error}. Run the same line again.")
+        sys.exit(f"✗ {SOURCE}/{name} cannot be read: {error}. Run the same command again.")
 
 
 def _sha256(path: Path) -> str:
@@ -40,7 +40,7 @@ def _sha256(path: Path) -> str:
 
 
 def main() -> None:
-    """Create the environment and the notebooks in the folder `card-course`."""
+    """Install the workbench and the notebooks in the folder `card-course`."""
     try:
         setup = json.loads(read("setup.json"))
     except ValueError:
@@ -60,24 +60,26 @@ def main() -> None:
         if not path.is_file() or _sha256(path) != expected:
             path.write_bytes(read(f"wheels/{name}"))
         if _sha256(path) != expected:
-            sys.exit(f"✗ {name} is damaged: its SHA-256 differs from that in setup.json. Run the same line again.")
+            sys.exit(
+                f"✗ {name} is damaged: its SHA-256 differs from the value in setup.json. Run the same command again."
+            )
     print(f"✓ {len(names)} packages read; SHA-256 of each compared. Installing takes a minute or two.", flush=True)
     environment = COURSE / ".venv"
     venv.create(environment, symlinks=os.name != "nt")
     programs = environment.absolute() / ("Scripts" if os.name == "nt" else "bin")
     python = programs / ("python.exe" if os.name == "nt" else "python")
-    (pip,) = wheels.glob("pip-*.whl")  # pip runs from its wheel, because Python of Debian and Ubuntu has no pip
+    (pip,) = wheels.glob("pip-*.whl")  # run from its wheel: Debian's and Ubuntu's Python has none
     command = [str(python), str(pip / "pip"), "install", "--isolated", "--no-index", "--disable-pip-version-check"]
     command += ["--quiet", "--find-links", str(wheels), "pip", setup["requirement"]]
     if subprocess.run(command, check=False).returncode:
         sys.exit("✗ pip could not install the packages; its message is above.")
     with zipfile.ZipFile(io.BytesIO(read("notebooks.zip"))) as archive:
-        # files that exist are not replaced
+        # existing files are not replaced, because they may contain the learner's work
         missing = [name for name in archive.namelist() if not (COURSE / name).exists()]
         archive.extractall(COURSE, missing)
     print(f"✓ {len(missing)} notebooks and pictures written to {COURSE / 'notebooks'}", flush=True)
     shutil.rmtree(wheels)
-    print(f"\nNext, with the link of your sheet:\n  cd {COURSE}\n  {programs / 'workbench'} course join LINK")
+    print(f"\nNext, with the link on your learner sheet:\n  cd {COURSE}\n  {programs / 'workbench'} course join LINK")
 
 
 if __name__ == "__main__":

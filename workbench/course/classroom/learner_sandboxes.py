@@ -40,24 +40,24 @@ def split(path: str) -> tuple[str, Environment, str]:
 class LearnerSandboxes:
     """Sandboxes of one learner with the same seed, created on first use.
 
-    Limits on threads and disk space keep a learner from slowing down or failing the others.
+    Limits on requests and disk space protect the sandboxes of other learners.
 
     Args:
         learner: The learner.
-        make: Function that makes a sandbox of the learner in a place and environment, with the name of its file.
+        make: Function that makes a sandbox from this object, the place, the environment and the name of the file.
         folder: Folder of the files.
-        work: The learner's work so far, as `work` returns it.
+        work: The learner's work so far, as the property `work` returns it.
 
     Attributes:
-        active: Seconds that the learner worked, without long pauses.
-        begun: Number and time of the last start of each notebook and drill, by name.
+        active: Seconds that the learner worked; long pauses do not count.
+        begun: Number and time of the last start, by notebook or drill.
         used: Time of the learner's last request; 0 before the learner joins.
-        stored: Time of the request after which the work was stored; 0 before.
+        stored: Value of `used` when the work was last stored; 0 before.
         current: The place that the learner used last.
-        traffic: Drills with live traffic, by place.
+        traffic: Name of the drill with live traffic, by place.
         notes_shown: Number of notes that the learner has been shown.
         busy: Lock that is held while one of the learner's tasks or places is read and stored.
-        relay: Deliveries to receivers on the learner's machine.
+        relay: Relay of webhook deliveries to receivers on the learner's machine.
         entries: Times of the learner's most recent task actions, which are limited per minute.
     """
 
@@ -80,39 +80,39 @@ class LearnerSandboxes:
         self.busy = threading.RLock()
         self.relay = DeliveryRelay()
         self.entries: deque[float] = deque(maxlen=MAX_ENTRIES_A_MINUTE)
-        self._apps: dict[tuple[str, Environment], App] = {}  # in the order in which they were opened
+        self._apps: dict[tuple[str, Environment], App] = {}  # the app that was opened first comes first
         self._in_use: Counter[tuple[str, Environment]] = Counter()
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     @property
     def work(self) -> tuple[object, ...]:
-        """Return what a restarted server needs to know, in addition to attempts and results."""
+        """Return `begun`, `active` and `used`, with which a restarted server continues."""
         return self.begun, self.active, self.used
 
     def sandbox(self, place: str, environment: Environment = "sandbox") -> Any:
-        """Return the sandbox of a place in an environment. It is created on first use."""
+        """Return the sandbox of a place in an environment. The sandbox is created on first use."""
         return self._app(place, environment).sandbox
 
     @property
     def places(self) -> list[str]:
-        """Return the empty place, and the current place of each notebook and drill that the learner began."""
+        """Return the empty place, and the place of the current run of each notebook and drill that was begun."""
         return ["", *(f"{name}.{number}" for name, (number, _) in self.begun.items())]
 
     def use(self, place: str, count: bool) -> None:
-        """Record that the learner sent a request. If `count` is set, count the time since the last request as work."""
+        """Record a request of the learner. With `count`, the time since the last request is work, unless it is long."""
         pause = time.time() - self.used
         self.active += pause if count and pause < _PAUSE else 0
         self.used, self.current = time.time(), place
 
     def replaced(self, place: str) -> str:
-        """Return the time at which a place was restarted, as text; empty if it was not restarted."""
+        """Return the time at which the newest run of a place's notebook began, as text; empty if that is this place."""
         name, _, number = place.partition(".")
         count, at = self.begun.get(name, (number, 0))
         return "" if str(count) == number else f"{datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC"
 
     def begin(self, name: str) -> str:
-        """Delete the sandboxes of a notebook or drill, and return the new place."""
+        """Delete the sandboxes of a notebook or drill, and return the place of the next run, such as `02.3`."""
         with self.busy:
             number, _ = self.begun.get(name, (0, 0))
             self.remove(f"{name}.{number}")
@@ -120,7 +120,7 @@ class LearnerSandboxes:
         return f"{name}.{number + 1}"
 
     async def handle(self, request: Request, place: str, environment: Environment) -> Response:
-        """Answer a request to one sandbox. The path must not contain the code, the place and the environment.
+        """Answer a request to one sandbox. The path begins after the code, the place and the environment.
 
         The first request creates the sandbox, without blocking other learners.
         """
@@ -128,13 +128,16 @@ class LearnerSandboxes:
         if request.method != "GET" and self._size() > MAX_LEARNER_BYTES:
             if request.path != f"{CONTROL_PATH}reset":
                 limit = f"{MAX_LEARNER_BYTES // 2**20} MB"
-                return refused(413, f"Your sandboxes hold more than {limit}: reset this one, and run the first cell")
+                message = f"Your sandboxes hold more than {limit}: reset this sandbox, and run the first cell"
+                return refused(413, message)
             await asyncio.to_thread(self.remove, place)
         async with self._turns:
             self._in_use[key] += 1
             try:
-                app = self._apps[key] if key in self._apps else await asyncio.to_thread(self._app, *key)
-                # The code in the path gives the rights of a local connection, and authorizes reading the guide.
+                app = self._apps.get(key)
+                if app is None:
+                    app = await asyncio.to_thread(self._app, *key)
+                # The learner's code was checked, so the request may do all that a local one may, and read the guide.
                 own = {"api-key": app.sandbox.full_key} if request.path == f"{CONTROL_PATH}guide" else {}
                 answer = await app.handle(attrs.evolve(request, headers={**own, **request.headers}, local=True))
             finally:
@@ -154,8 +157,11 @@ class LearnerSandboxes:
         """Close the sandboxes that were opened first, unless a request or a task uses them."""
         with self.busy, self._lock:
             for key in list(self._apps)[:-MAX_OPEN]:
-                if not self._in_use[key] and key[0] != self.current:
-                    self._apps.pop(key).sandbox.close()
+                app = self._apps.pop(key)  # a request that comes now waits for the lock
+                if self._in_use[key] or key[0] == self.current:
+                    self._apps[key] = app
+                else:
+                    app.sandbox.close()
 
     def _file(self, place: str, environment: Environment) -> str:
         """Return the file name of a sandbox."""

@@ -53,11 +53,11 @@ TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _BOARD = {"/board": ".html", "/board.js": ".js", "/board.css": ".css"}
 _CERTIFICATES = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n", re.DOTALL)
-"""Certificates in a PEM file, which may contain the private key, too."""
+"""Pattern of a certificate in a PEM file. The file may contain the private key, too."""
 _STORE_SECONDS = 20  # maximum seconds of a learner's work that a killed server loses
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 """Errors raised for a body with unexpected content."""
-_RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
+_RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new sandbox"
 
 
 class ClassServer(ClassState):
@@ -121,12 +121,10 @@ class ClassServer(ClassState):
         ):
             yield url
 
-    # requests
-
     async def handle(self, request: Request) -> Response:
         """Answer a request to the board or to a learner's sandbox."""
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # enough threads for all learners, which start when they are needed
+        if loop is not self._loop:  # enough threads for all learners; each starts when needed
             self._loop = loop
             loop.set_default_executor(ThreadPoolExecutor(AT_ONCE * MAX_LEARNERS + 16, "workbench-class"))
         code, _, rest = request.path.removeprefix("/").partition("/")
@@ -137,7 +135,7 @@ class ClassServer(ClassState):
         if code == SETUP:
             return await asyncio.to_thread(self._setup, request, unquote(rest))
         code = unquote(code).lower()
-        if code not in self._by_code:  # the command `course add` may have added the learner
+        if code not in self._by_code:  # `course add` may have added the learner meanwhile
             await asyncio.to_thread(self._read_learners)
         if code not in self._by_code:
             return self._wrong_code(request.peer)
@@ -216,8 +214,6 @@ class ClassServer(ClassState):
             return refused(405, "Installation files accept only GET")
         return setup(self._folder, self.results, name, link) or refused(404, "Not Found")
 
-    # the board
-
     def _board(self, request: Request, rest: str) -> Response:
         """Return content for the board, or carry out an action of the trainer."""
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
@@ -247,7 +243,7 @@ class ClassServer(ClassState):
 
 
 def _only_reads(path: str) -> bool:
-    """Return whether a path, without the name of its sandbox, is a read-only control or fetches deliveries."""
+    """Return whether a path, which begins after the sandbox's name, is a read-only control or fetches deliveries."""
     name = path.removeprefix(CONTROL_PATH)
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 
@@ -260,11 +256,11 @@ async def _relayed(relay: DeliveryRelay, request: Request) -> Response:
         urls = [str(url) for url in content["urls"]][:MAX_URLS]
         return _answer({"deliveries": await relay.fetch(urls, wait=content["wait"] is True)})
     except _UNREADABLE:
-        return refused(400, "the deliveries cannot be read")
+        return refused(400, "the responses to deliveries cannot be read")
 
 
 def _performed(act: Callable[[Any], Facts], request: Request) -> Response:
-    """Return the result of an action with the content of a request, or the reason why it is refused."""
+    """Run an action with the content of a request. Return the result, or the reason for a refusal."""
     try:
         return _answer(act(strict_json.loads(request.body)))
     except WorkbenchError as error:

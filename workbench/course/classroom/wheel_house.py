@@ -5,7 +5,7 @@
     setup.json      names and SHA-256 of the files, and the wheels of each system; nothing else is served
     install.py      installs from this folder, or from the class server
     notebooks.zip   notebooks without outputs, and their pictures
-    wheels/         wheels of the workbench with the extra lab, of all it requires, and of pip
+    wheels/         wheels of the workbench, of its requirements with the extra `lab`, and of pip
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def prepare(
 ) -> Iterator[tuple[str, str]]:
     """Download the wheels for each system and Python with pip, write the folder, and yield what was done.
 
-    The folder is replaced only when the new folder is complete, so an interrupted or failed run leaves the former
+    The folder is replaced only when the new folder is complete, so an interrupted or failed run leaves the old
     folder unchanged. A system for which a wheel is missing is left out. pip takes the index from its own settings, for
     example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS.
 
@@ -110,7 +110,7 @@ def read_manifest(folder: Path) -> Facts:
 
 
 def _wheels(folder: Path) -> dict[str, Path]:
-    """Return the wheels in a folder by the name of their package."""
+    """Return the wheels in a folder by package name."""
     return {canonicalize_name(file.name.partition("-")[0]): file for file in folder.iterdir()}
 
 
@@ -126,7 +126,7 @@ def _build(folder: Path) -> None:
     source, _ = install_source()
     if not source:
         raise UsageError(
-            "the wheel or checkout that this workbench was installed from is missing; install it from one",
+            "the wheel or checkout that this workbench was installed from is missing; install from a wheel or checkout",
             of="course prepare",
         )
     _pip("wheel", "--no-deps", "--wheel-dir", folder, source)
@@ -135,12 +135,12 @@ def _build(folder: Path) -> None:
 def _fetch(folder: Path, own: Path, system: Record, python: str, requirement: str) -> None:
     """Download the wheels that a requirement needs on a system and Python version, and write them to a new folder.
 
-    pip evaluates markers for the system it runs on, so this function follows the requirements.
+    pip evaluates markers for the system that it runs on, so this function resolves the requirements itself.
 
     Raises:
         PackageMissing: A package has no wheel for the system, or cannot be downloaded.
     """
-    shutil.copytree(own, folder)  # the workbench's wheel is not in a package index
+    shutil.copytree(own, folder)  # no package index has the workbench's own wheel
     markers = {**system["markers"], "python_version": python, "python_full_version": f"{python}.0"}
     tags = [part for tag in system["tags"] for part in ("--platform", tag)]
     options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
@@ -166,7 +166,7 @@ def _required(wheel: Path, requirement: Requirement, markers: Mapping[str, str])
 
 
 def _pinned(requirement: Requirement) -> str:
-    """Return a requirement for pip. It is pinned to the installed version, if the version is known."""
+    """Return a requirement as text for pip, pinned to the installed version if there is one."""
     try:
         return f"{requirement.name}=={metadata.version(requirement.name)}"
     except metadata.PackageNotFoundError:

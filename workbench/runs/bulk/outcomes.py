@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from workbench.base.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
+from workbench.base.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError, allowed_names
 from workbench.base.remedies import Remedy, declare
 from workbench.base.system.database import Database
 from workbench.client.calls.base import journal_of
@@ -30,8 +30,8 @@ declare(
 )
 declare(
     "resume",
-    python="resume(api, path, rows) sends the rest",
-    other="resume the run to send the rest",
+    python="resume(api, path, rows) sends the remaining rows",
+    other="resume the run to send the remaining rows",
 )
 
 APPLICATION = 0x57425255  # "WBRU"
@@ -44,7 +44,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _SHOWN = 50  # maximum number of incomplete rows to show
-_REJECTED = "rejected"  # state in the file of a row with problems, whose outcome is "not_sent"
+_REJECTED = "rejected"  # stored state of a row with problems; its outcome is "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
@@ -57,7 +57,7 @@ class RowResult:
     outcome: str  # "planned" or "sending" until the call has ended, then "done", "refused", "not_sent" or "unknown"
     key: str | None = None  # value of the key column in this row
     id: str | None = None  # id of the created record, if the response has an id
-    answer_status: str | None = None  # application status in the response, or else the status of its record
+    answer_status: str | None = None  # application status in the response, or else its status
     status: int | None = None  # HTTP status
     attempt: str | None = None  # id of the entry in the client's journal, if the outcome is unknown
     message: str | None = None
@@ -106,7 +106,7 @@ class RunRecord:
         Args:
             plan: The planned rows. Rows with problems are recorded as rejected.
             target: The host, environment and world to send to.
-            key: Column that names a row.
+            key: Column whose values name the rows.
             accept_changes: Accept changes to rows that were never sent.
 
         Raises:
@@ -139,7 +139,8 @@ class RunRecord:
             moved = {name: _moved(name, was[name], run[name]) for name in run if was[name] != run[name]}
             problems = [Problem(name, "changed", message) for name, message in moved.items()]
             for numbers, message, allowed in (
-                (sent, "changed after sending", False),
+                (sent & changed, "changed after sending", False),
+                (sent - changed, "removed after sending", False),
                 (changed - corrected - sent, "changed", accept_changes),
                 (removed - sent, "removed", accept_changes),
                 (added, "added", accept_changes),
@@ -227,7 +228,7 @@ class RunRecord:
         try:
             self.record(result)
         except (UnusableFile, OSError) as error:
-            note = f"{result.message or result.outcome}; this could not be recorded"
+            note = f"{result.message or result.outcome}; this outcome could not be recorded"
             self._keep(attrs.evolve(result, message=note))
             return error
         return None
@@ -267,10 +268,10 @@ class RunRecord:
 
 def check_resolved(noun: str, resolved: Mapping[Any, str], unknown: Collection[Any], *, of: str) -> None:
     """Raise UsageError unless each resolved row or step has an unknown outcome, and becomes "done" or "not_sent"."""
-    problems = []
+    problems, known = [], allowed_names(sorted(unknown)) or "none"
     for name, outcome in resolved.items():
         if name not in unknown:
-            problems.append(Problem(f"{noun} {name}", "state", "has a known outcome; nothing to resolve"))
+            problems.append(Problem(f"{noun} {name}", "state", f"has no unknown outcome (unknown: {known})"))
         elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
             problems.append(Problem(f"{noun} {name}", "enum", 'can be resolved as "done" or "not_sent"'))
     if problems:

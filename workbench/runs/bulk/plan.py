@@ -93,7 +93,7 @@ def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
 
 
 def rows_of(rows: Any, of: str) -> list[Any]:
-    """Return the rows of a DataFrame or an iterable: records unchanged, others as mappings without empty cells.
+    """Return the rows of a DataFrame or an iterable: request records unchanged, mappings without their empty cells.
 
     Raises:
         UsageError: The argument is neither a DataFrame nor an iterable of rows.
@@ -241,7 +241,7 @@ class AmountSum:
     maximum: int | None
 
     def __str__(self) -> str:
-        text = f"{self.name}: {self.count} × cents, sum {self.total:,}"
+        text = f"{self.name}: {self.count} in cents, sum {self.total:,}"
         if self.count:
             text += f", from {self.minimum:,} to {self.maximum:,}"
         return text + (f", and {self.full} × FULL" if self.full else "")
@@ -282,7 +282,7 @@ def operation_of(call: object) -> Operation[..., Any]:
         raise UsageError(message, of="bulk.run")
     operation: Operation[..., Any] = call.operation
     if operation.name == Operations.sign_withdrawal.name:
-        message = "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan"
+        message = "sign_withdrawal authorizes moving funds; call it once for each withdrawal, after checking the plan"
         raise UsageError(message, of="bulk.run")
     if not operation.effect:
         raise UsageError(f"{operation.name} is a read; bulk runs are for operations with an effect", of="bulk.run")
@@ -333,7 +333,7 @@ def plan_of(
         row_problems = [row_problem(body, problem, request, members, column=problem.path) for problem in body.problems]
         refused, warned = findings(operation, request, allowing, real=real, limits=limits)
         doubted = [
-            Problem(warning.path, "implausible", f"{warning.message}; implausible=True sends it")
+            Problem(warning.path, "implausible", f"{warning.message}; pass implausible=True to send it")
             for warning in warned
             if not implausible
         ]

@@ -68,7 +68,12 @@ def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire
         member = names.get(key) or wires.get(key)
         here, path = f"{column}{visible(str(key), 80)}", f"{wire}{member.wire if member else key}"
         if member is None:
-            message = f"is not a member of {cls.__name__} (members: {', '.join(names)})"
+            first = str(key).partition(" (column ")[0]  # how a column whose name occurs more than once is named
+            message = (
+                f"is one of several columns named {first}"
+                if first in names or first in wires
+                else f"is not a member of {cls.__name__} (members: {', '.join(names)})"
+            )
             body.problems.append(Problem(here, "unknown", message))
         elif member.name in typed_members:
             body.problems.append(Problem(here, "twice", "is given both by its attribute name and by its wire name"))

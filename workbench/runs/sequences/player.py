@@ -58,7 +58,7 @@ declare(
 )
 
 T = TypeVar("T")
-BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps that calls do not have
+BLOCKED, FAILED = "blocked", "failed"  # outcomes that only steps have, in addition to the outcomes of calls
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
     (UnreadableEffect, Outcome.DONE),
@@ -96,7 +96,7 @@ class StepResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the step met its expectations. It must be refused if an error is expected, and otherwise be done."""
+        """Whether the step was done, or refused if an error is expected, and met all other expectations."""
         expected = Outcome.REFUSED if self.step.expect.error else Outcome.DONE
         return not self.mismatches and self.outcome == expected
 
@@ -271,7 +271,7 @@ class Player:
         }
         self.record: Callable[[StepResult], object] = lambda _: None  # called before and after the call of a step
         self._check_balances = check_balances
-        self._balances: dict[str, Mapping[str, int]] = {}  # by card, the target's balance before the first entry
+        self._balances: dict[str, Mapping[str, int]] = {}  # the target's balance before the first entry, by card
 
     def restore(self, result: StepResult) -> None:
         """Restore a result of an earlier run."""

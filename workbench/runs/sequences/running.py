@@ -212,7 +212,7 @@ def run_many(
     resume: Runs | None = None,
     **values: object,
 ) -> Runs:
-    """Run a sequence once per row, or several times, up to `workers` at a time.
+    """Run a sequence once per row, or several times, with up to `workers` runs at the same time.
 
     After Ctrl-C, no more runs start, and the runs in progress are finished. After any other exception, such as a signal
     timeout, nothing more is sent, the calls in flight are awaited, and the exception propagates.
@@ -224,7 +224,7 @@ def run_many(
             `values`. Empty cells are omitted; the cells of a file are converted to the types of the parameters.
         times: Number of runs of each row.
         workers: Concurrent runs. With 1, the order and therefore the hash are reproducible.
-        resume: The `.result` of the interrupted call; only its remaining runs are made.
+        resume: The `.result` of the `Interrupted` error of an earlier call, to make only the remaining runs.
         values: Parameters that all rows share.
 
     Raises:

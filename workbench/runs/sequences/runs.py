@@ -241,7 +241,7 @@ class Record:
         if self._file.damaged("run") or self._file.damaged("step"):
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
-        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # by step, the members that later steps read
+        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # members that later steps read, by step
         for later in (
             reference
             for step in sequence.steps
@@ -261,9 +261,9 @@ class Record:
         self.started = datetime.fromisoformat(started)
         problems = []
         if text != earlier:
-            problems.append(Problem("sequence", "changed", f"differs from the former run in {path}; use another file"))
+            problems.append(Problem("sequence", "changed", f"differs from the run in {path}; use another file"))
         if given[32:] != _digest(given[:32], values):
-            problems.append(Problem("parameters", "changed", f"differ from the former run in {path}; use another file"))
+            problems.append(Problem("parameters", "changed", f"differ from the run in {path}; use another file"))
         if problems:
             self._file.close()
             raise InvalidSequence(tuple(problems), sequence.name)
@@ -300,7 +300,7 @@ class Record:
                 player.restore(StepResult(step, state, moment, given, answered, None, before, after, mismatched))
 
     def put(self, result: StepResult) -> None:
-        """Record a step before its call, or its result: ids, amounts, and the members to which later steps refer."""
+        """Store a step before its call, or its result, with ids, amounts and the members that later steps read."""
         operation, step = OPERATIONS.get(result.step.do), result.step.name
         sent = {"transaction_id", "card_id", "amount"} if operation is None else _open_members(operation.request)
         read = self._read_later[step] | {"transaction_id", "status"}

@@ -195,7 +195,7 @@ class Expect:
     error: Mapping[str, Any] = attrs.field(factory=dict)  # expected status, error, and part of the message
     # `of` is the id of a record in the sandbox, and the other keys are members of this record
     state: Mapping[str, Any] = attrs.field(factory=dict)
-    money: Mapping[str, int] = attrs.field(factory=dict)  # by account, the change in cents since the run started
+    money: Mapping[str, int] = attrs.field(factory=dict)  # change in cents since the run started, by account
     events: tuple[ExpectedEvent, ...] = ()
 
 

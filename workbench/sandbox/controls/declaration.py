@@ -54,7 +54,9 @@ class Control:
 
 
 def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
-    """Declare a method as a control under its name. A leading underscore puts it into a group such as `create`.
+    """Declare a method as a control under its name.
+
+    A method with a leading underscore is not called directly: it belongs to a group such as `create`, or is internal.
 
     Args:
         changes: Whether the control changes state.
@@ -99,7 +101,7 @@ def _all_checked(row: Control, given: Members) -> Record:
 
 
 def _checked(name: str, hint: object, value: Any) -> Any:
-    """Convert an argument to its declared type. A float may be any JSON number, and an operation any of its names."""
+    """Convert an argument to its declared type: a JSON number to float, and an operation's name to its Python name."""
     declared, limit = limits_of(hint)
     if float in kinds_of(declared) and type(value) in (int, Decimal):
         value = float(value)
@@ -163,6 +165,6 @@ class ControlGroup:
         return str(owner["tenant"]) if owner else ""
 
     def _theirs(self, rows: Iterable[Record], all_tenants: bool = False) -> Iterator[Record]:
-        """Iterate over the rows of a tenant, or over all rows."""
+        """Iterate over the rows of the session's tenant, or over all rows."""
         tenant = self._tenant_id()
         return (row for row in rows if all_tenants or row["tenant"] == tenant)

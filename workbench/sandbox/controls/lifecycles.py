@@ -38,7 +38,7 @@ _REDEEMED = ("COMPLETED", "PENDING", "FAILED")
 
 
 class LifecycleControls(ControlGroup):
-    """Review applications, move cards, money and disputes, sign and execute withdrawals."""
+    """Change applications, cards, money and disputes, and sign and execute withdrawals."""
 
     # applications
 
@@ -166,7 +166,7 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def open_dispute(self, transaction_id: str, text_evidence: str | None = None) -> Dispute:
-        """Open a dispute of a settled transaction.
+        """Open a dispute about a settled transaction.
 
         Args:
             transaction_id: Id of the settled transaction.
@@ -248,6 +248,7 @@ class LifecycleControls(ControlGroup):
         """Execute a withdrawal on the sandbox's chain: check both signatures and debit the balance.
 
         Args:
-            transaction: `to`, `data`, `chainId`, and `from` for contracts of version 1.
+            transaction: `to`, `chainId` and `data`, or `parameters` instead of `data` on Solana and Stellar. `from` is
+                also required, except for EVM contracts of version 2.
         """
         return chain.execute(self._engine.environment, transaction)

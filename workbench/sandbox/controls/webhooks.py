@@ -23,7 +23,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True, transaction=False)
     def register_endpoint(self, endpoint_url: str, signing_key: str | None = None) -> Endpoint:
-        """Send a signed delivery of every later event of the session's tenant to a URL.
+        """Register a URL that receives a signed delivery of every later event of the session's tenant.
 
         Args:
             endpoint_url: URL on this machine, or a public URL if the sandbox allows public addresses.
@@ -170,10 +170,10 @@ class WebhookControls(ControlGroup):
             kind: For calls: latency, status, refused, reset, closed, lost, cut, malformed, slow_body; for deliveries:
                 duplicate, swap, delay, bad_signature.
             of: Operation such as "simulate_refund", or kind of event such as "user.updated", to limit the rule to.
-            nth: Number of the matching call that fails, counted from now.
+            nth: Number of the matching call or delivery that fails, counted from now.
             times: Maximum number of times the rule applies; default: unlimited.
             probability: Probability from 0 to 1. The seed determines the draws.
-            seconds: Duration of the delay or of the slow body.
+            seconds: Duration of the delay or of the slow body, in seconds.
             status: HTTP status of the kind "status", 200 to 599.
             body: Format of the error body: documented, validation, msg, correlation, empty, text, html.
             answer: JSON body of the response, in place of `body`.

@@ -22,7 +22,7 @@ _MAX_EVENTS = 20
 
 
 class Reveal:
-    """Private values of a record, shown for a minute. The journal records this, and notebook output omits them."""
+    """Private values of a record, shown for a minute. The journal records this, and notebooks store no values."""
 
     def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))
@@ -59,7 +59,7 @@ class AnswerCard:
         self.events = ipywidgets.HTML().add_class("wb-events")
         self._form, self._answer, self._mark = form, answer, mark
         api, operation = form.api, form.operation.name
-        # the form does not reveal a signature; only `wb.withdrawals` may return it
+        # only `wb.withdrawals` may return a signature
         self.may_reveal = operation != "sign_withdrawal" and bool(private(answer))
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
         self._steps = partial(after_call, operation, request, answer, api)

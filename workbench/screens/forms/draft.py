@@ -22,7 +22,7 @@ TICKS = {
     "masked_value": "A value contains •, as masked values do. Send it anyway",
     "unusual_text": "A value contains invisible characters. Send it anyway",
     "unverified_address": "An address has a wrong checksum, belongs to another chain, or is zero. Send it anyway",
-    "partial_address": "Send an incomplete address (it is not documented whether the service merges or replaces it)",
+    "partial_address": "Send an incomplete address (the service may merge or replace the stored address)",
     "again": "The same request was sent within the last 24 hours. Send it again",
 }
 """Exceptions that can be allowed for one call, with their checkbox labels."""
@@ -133,7 +133,7 @@ class Draft:
         self.chosen: dict[Alternative, int | None] = dict.fromkeys(self.alternatives)
         self.ticks: set[str] = set()
         self.accepted: set[str] = set()  # optional flags that a person decided to leave out
-        self._record: Any = None  # the request built from the current values
+        self._record: Any = None  # the request built from the current values; None until it is needed
 
     @hide_arguments
     def put(self, path: str, value: object) -> None:
@@ -245,7 +245,7 @@ class Draft:
         return (rule for rule in self._rules[section] if isinstance(rule, When))
 
     def _asked(self, path: str) -> list[bool]:
-        """Return a flag for each rule that names an input or section: whether the rule currently requires it."""
+        """For each rule that names an input or section, return whether the rule currently requires it."""
         section, _, name = path.rpartition(".")
         chosen = [
             (alternative.rule.groups, number)

@@ -228,7 +228,7 @@ class Field(Quiet):
         """Checkbox to acknowledge an omission with an effect; None if the omission has no effect."""
         if not self.leaf.acknowledged:
             return None
-        omitted = f"I understand that omitting it means {self.leaf.default}"
+        omitted = f"I understand that omitting this field means {self.leaf.default}"
         return self.checkbox(omitted, partial(self._accepted, self.leaf.path), "wb-tick")
 
     @cached_property
@@ -331,7 +331,7 @@ class Inputs(Quiet):
         self._titles: dict[str, Any] = {}
         self._notes: dict[str, Any] = {}
         self._places: list[tuple[Any, Sequence[str]]] = []  # boxes, each with the paths of its fields
-        self._optional: dict[str, Any] = {}  # by field, the collapsed panel that contains it
+        self._optional: dict[str, Any] = {}  # the collapsed panel that contains a field, by path
         self.steps: list[Step] = []
         """Parts of a form with many inputs; none for a short form."""
         for path, leaf in draft.leaves.items():

@@ -24,8 +24,8 @@ class Filling(Quiet):
     """Widgets that prefill a form: a menu of the sandbox's people, and a button that reads a file.
 
     Args:
-        fill: Function that sets the form's values. Its argument is a function that returns them; `fill` shows an error
-            of this function.
+        fill: Function that sets the form's values. It receives a function that returns the values, and shows the
+            function's errors.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Filling(Quiet):
         known = {name: stored[name] for name in names if stored.get(name)}
         values = walk.given(example(request, **known))
         invented = [sentence(rendering.label(name)) for name in values if name not in known]
-        self._say(f"Filled in from the sandbox. It does not store {', '.join(invented)}, so these values are examples.")
+        self._say(f"Filled in from the sandbox, except {', '.join(invented)}: these values are examples.")
         return values
 
     def _file_chosen(self, files: Sequence[Mapping[str, Any]]) -> None:

@@ -45,7 +45,7 @@ _CLOSED = {
     "closed": "this form is closed; form(…) creates a new one",
 }
 MAX_LIVE = 20
-"""Number of submitted forms that keep their widgets; older ones become static HTML."""
+"""Number of submitted forms that keep their widgets; older forms become static HTML."""
 _submitted: deque[weakref.ref["Form"]] = deque()
 
 
@@ -69,7 +69,7 @@ class Form(Displayed):
         refuse_async(call.client, "form")
         if not walk.members(call.operation.request):
             raise UsageError(f"{call.operation.name} has no arguments; call it directly", of="form")
-        self._choices = choices  # by argument, its possible values with labels
+        self._choices = choices  # possible values by label, for each argument
         self.operation = call.operation
         """The operation that the form calls."""
         self.script = Script() if script is None else script
@@ -242,7 +242,7 @@ class Form(Displayed):
             return
         view.state = "open"
         view.replace_button()
-        # after any other error, the request may have been sent
+        # after any other error, the request may have been sent, so secret values must be typed again
         if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):
             self.draft.clear_secrets()
             view.inputs.sync()
@@ -280,7 +280,7 @@ class Form(Displayed):
         return form.view.widget
 
     def _followed(self, what: str) -> None:
-        """Offer the record's next actions after a form that was opened from the answer made its call."""
+        """After the call of a form that was opened from the answer, offer the record's next actions."""
         if self.view.card is not None and self.state == "done":
             self.view.card.offer_steps(what)
         self.when_done(what)

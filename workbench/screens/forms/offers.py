@@ -133,7 +133,7 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
 """Actions of an opened row."""
 
 
-_FINAL = {"payment accounts": "deleted"}  # by tab, the column whose value rules out further actions
+_FINAL = {"payment accounts": "deleted"}  # the column whose value rules out further actions, by list
 
 _APPROVE = Offer(
     "review",
@@ -173,13 +173,13 @@ DONE: Mapping[str, str] = {
 
 
 def done(do: str, answer: object = None) -> str:
-    """Describe the result of an action: `Purchase declined`."""
+    """Describe the result of an action, such as `Purchase declined`."""
     text = DONE.get(do) or f"{sentence(rendering.label(do))}: done"
     return text.format(status=rendering.label(str(getattr(answer, "status", None) or "sent")))
 
 
 def of_tab(name: str, api: object) -> list[Offer]:
-    """Return the actions of a tab."""
+    """Return the actions of a list that need no open row."""
     return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
 
 
@@ -193,7 +193,7 @@ def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return the actions for an opened row, with their arguments. Actions with unknown arguments are omitted."""
+    """Return the actions for an opened row, with their arguments. Actions that need a missing value are omitted."""
     over = facts.get(_FINAL.get(name, "")) is not None
     return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
 

@@ -38,7 +38,7 @@ def replace_former(form: object) -> None:
 
 
 def _close_unnamed(shell: Any) -> None:
-    """Close the forms that a variable referred to, and that no variable refers to now."""
+    """Close the forms to which a variable referred earlier, but no variable refers now."""
     named = {id(value) for name, value in shell.user_ns.items() if not name.startswith("_")}
     _close([form_call for form_call in _made if form_call.named and id(form_call.form) not in named])
     for form_call in _made:

@@ -32,7 +32,7 @@ def terminal(draft: Draft, api: Any = None) -> str:
     values = {path: _masked(draft, path, draft.given[path]) for path in draft.leaves if path in draft.given}
     tokens = [calls.command(draft.operation, values)]
     own = own_address()
-    # without a URL, commands use the sandbox of this process
+    # commands use the sandbox `own` by default, so only another sandbox needs --url
     if (url := _url(api)) and (own is None or url != own.url):
         tokens += ["--url", url]
     elif name := profile_of(api):
@@ -54,15 +54,14 @@ def note(snippet: str, api: object) -> str:
         return ""
     if not (url := _url(api)):
         return (
-            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell: it serves the sandbox to "
-            "commands and curl "
-            "on this machine, and this text then contains its URL."
+            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell to serve the sandbox to "
+            "commands and curl on this machine. This text then contains the URL."
         )
     if snippet == "Terminal":
         return ""
     return (
-        f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields "
-        "api_keys.full | tail -1)"
+        "Set its key once in each terminal: export WORKBENCH_API_KEY="
+        f"$(workbench sandbox guide --url {url} -o csv --fields api_keys.full | tail -1)"
     )
 
 
@@ -138,7 +137,7 @@ class SnippetPanel:
 
     def __init__(self, draft: Draft, api: object, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
         self._draft, self._api, self._script = draft, api, script
-        self._kept: dict[str, str] | None = None  # snippets of a sent form, whose values were discarded
+        self._kept: dict[str, str] | None = None  # snippets of a sent form, whose values were discarded; None before
         self._guard = guard
         self._content = ipywidgets.VBox()
         title = "The same call in Python, terminal, curl and as a step"
@@ -158,7 +157,7 @@ class SnippetPanel:
 
     @cached_property
     def _tab(self) -> Any:
-        """Return the snippets with the buttons above them. They are created when the panel first opens."""
+        """Return the snippets with the buttons above them. The widgets are created when the panel first opens."""
         tab = ipywidgets.Tab([ipywidgets.HTML() for _ in SNIPPETS], titles=tuple(SNIPPETS), selected_index=0)
         tab.observe(lambda _: self._guard(self.refresh), "selected_index")
         put = button(

@@ -106,9 +106,8 @@ class FormView(Quiet):
         text = f"{sentence(rendering.label(self._operation.name))} in {self._api.environment.upper()}"
 
         def pressed() -> None:
-            if (
-                send_button is self.button and self.state == "open"
-            ):  # a click that was queued for the old button has no effect
+            # a click that was queued for the old button has no effect
+            if send_button is self.button and self.state == "open":
                 self._send()
 
         send_button = self.button = button(text, pressed, "wb-send")
@@ -139,7 +138,7 @@ class FormView(Quiet):
 
         arm = button(f"Arm {rendering.label(name)} in PRODUCTION", pressed, "wb-arm")
         arm.add_class("wb-send").add_class("wb-live")
-        text = "This call has an effect in production. It can only be sent while it is armed."
+        text = "This call has an effect in production. It can be sent only while the operation is armed."
         return ipywidgets.VBox([ipywidgets.HTML(f"<strong>{text}</strong>"), reason, minutes, arm]).add_class(
             "wb-section"
         )

@@ -81,7 +81,7 @@ class Rows:
     """Time column that orders the rows, newest first. "" reverses the stored order, and None retains it."""
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Labels of linked records by id, such as a card's last digits or a masked name."""
-    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, if the rows came from a frame
+    frame: Any = attrs.field(default=None, repr=False)  # the typed frame from which the rows came; None without a frame
     notes: tuple[str, ...] = ()
     log: ChangeLog[int] = attrs.field(factory=ChangeLog, init=False, repr=False)
     """Positions of rows that changed or were added since the list was first read."""

@@ -15,7 +15,7 @@ _PICKED: Mapping[str, tuple[str, str, str]] = {
     "company_id": ("companies", "", "name application_status"),
     "payment_account_id": ("payment accounts", "", "nickname type user_id"),
     "dispute_id": ("disputes", "", "transaction_id status created"),
-}  # by argument: the list, the kind of its rows, and the columns to show
+}  # the list, the kind of its rows (all if empty) and the columns to show, by argument
 _MOST = 1_000  # maximum number of choices for an argument, newest first
 
 

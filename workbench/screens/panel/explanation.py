@@ -18,7 +18,7 @@ _LINKS = "transaction_id:id>transactions card_id:id>cards user_id:id>users event
 
 
 def explanation(api: object, transactions: Listing, column: str, ids: Sequence[str]) -> Rows:
-    """Return the postings that add up to an amount of some transactions, or the transactions if events are unknown."""
+    """Return the postings that add up to a column of transactions, or the transactions if events are unknown."""
     from workbench.analysis.reports.explanations import with_events
     from workbench.analysis.reports.measures import Part
     from workbench.screens.panel.money import facts_of

@@ -1,4 +1,4 @@
-"""Write standalone HTML files, whose rows sort, filter and open without a kernel, server or network."""
+"""Write standalone HTML files, which sort, filter and open rows without a kernel, server or network."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ def to_file(
     column is unknown, the column head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
     `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable only by its owner.
 
-    An HTML file needs no server, kernel or network. Its rows sort, filter and open in a browser.
+    An HTML file needs no server, kernel or network. A browser can sort, filter and open its rows.
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
     each frame, tables with totals and charts (.xlsx), and definitions. Only in these files are amounts in cents written
@@ -66,7 +66,7 @@ def to_file(
     if hasattr(of, "document"):
         rows = sum(len(each) for each in of.lists.values() if each.is_read)
         return save(of.document(), path, rows, overwrite=overwrite)
-    drawn = getattr(of, "drawn", of)  # the frame from which a chart was drawn
+    drawn = getattr(of, "drawn", of)  # for a chart, the frame from which it was drawn
     frame: pd.DataFrame = drawn if is_tabular(drawn) else to_frame(drawn)
     if frame.ndim == 1 or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
@@ -99,7 +99,7 @@ def save(
 
 
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
-    """Return the page of a frame. If the frame has a chart, the chart is above the frame."""
+    """Return a frame as an HTML page. If `of` is a chart, it is shown above the frame."""
     facts = frame.attrs
     title = name = str(facts.get("kind") or "rows")
     lead = ""

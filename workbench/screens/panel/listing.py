@@ -168,7 +168,8 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, q
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
     elif column.to and names:
         shown = [(name := names.get(value)) and visible(name, 80) for value in values]
-    code = "B" if len(values) <= 2**8 else "H" if len(values) <= 2**16 else "I"  # type code of the index array
+    # code of the smallest array type for the indexes
+    code = "B" if len(values) <= 2**8 else "H" if len(values) <= 2**16 else "I"
     return {
         "name": visible(column.name, 80),
         "label": visible(column.label, 80),

@@ -98,7 +98,7 @@ class Labels:
                 if label := " ".join(filter(None, texts)):
                     read[key] = f"•••• {label}" if kind == "card" else label
         if differs := any(self.of.get(key, label) != label for key, label in read.items()):
-            self.of = {**self.of}  # rows that were read earlier keep their labels
+            self.of = {**self.of}  # a new mapping, because rows that were read earlier keep the old one
         self.of |= read
         return differs
 
@@ -200,7 +200,7 @@ def health(api: object) -> Rows:
     listed = ((str(number), trouble, trouble) for number, trouble in troubles)
     assumed = f"{len(state.assumptions)} unconfirmed assumptions in use: {', '.join(state.assumptions)}."
     versions = ", ".join(f"{name} {version}" for name, version in state.versions.items())
-    notes = ["No trouble."] * state.ok + [assumed] * bool(state.assumptions) + [f"Versions: {versions}."]
+    notes = ["No problems."] * state.ok + [assumed] * bool(state.assumptions) + [f"Versions: {versions}."]
     columns = "kind:status what count:number fix last:time operation:hidden rule:hidden member:hidden"
     return rows_of(columns, listed, *notes, newest=False)
 
@@ -291,7 +291,7 @@ class Transactions:
         if sandbox is None:
             return _of_events(self._api)
         if self._labels.read():
-            self._mark = ""  # the rows are read again, with their labels
+            self._mark = ""  # labels changed, so all rows are read again
         members = " ".join(column.path for column in _STORED)
         self._mark, is_all, *stored = internals(sandbox).changed("transaction", members, self._mark)
         ids, cells = _of_books(stored)
@@ -354,7 +354,7 @@ def payment_accounts(api: object) -> Rows:
     created = _known(entries(api, "create_payment_account"), members, "answer")
     gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
     known = _merged(created, gone)
-    if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and restores deleted ones
+    if sandbox_of(api) is not None:  # a reset or undo changes the sandbox's accounts, but not the journal's calls
         held = {key for key, *_ in stored}
         known = [row for row in known if "deleted" in row[1] and row[0] not in held]
     note = "The service has no list of payment accounts: only known accounts are shown."

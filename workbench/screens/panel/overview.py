@@ -23,7 +23,7 @@ _BACK = {"today": 0, "week": 6, "quarter": 89, "year": 364}
 RANGES = (*_BACK, "month", "last", "custom")
 """Ranges of days: ranges that end today, this month, the last month, and chosen days."""
 _TOP = 6  # maximum number of bars in a chart
-_LINE = 30  # number of days in the small line of a tile
+_LINE = 30  # number of days in a tile's sparkline
 
 
 @attrs.frozen(kw_only=True)
@@ -150,7 +150,7 @@ def net_spend(scope: Scope) -> Tile:
     cents, possible = net(), scope.within("possible")
     if count := len(possible) - len(cents):
         left = rendering.money(int(possible.sum() - cents.sum()), scope.currency)
-        note += f"; without {count:,} of unknown time, {left}"
+        note += f"; without {count:,} changes of unknown time ({left})"
     return scope.money(Tile(label="Net spend", note=note, filter=scope.filter("posted_at")), cents, net)
 
 

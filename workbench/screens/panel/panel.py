@@ -133,7 +133,7 @@ class Rewards(Listing):
         users = [known.get(user, user)]
         if user == ALL and sandbox_of(self._api) is None:
             users = list(known.values())
-        elif user == ALL:  # the sandbox's guide names users, some of whom have rewards
+        elif user == ALL:  # in a sandbox, only the users that the guide lists for rewards
             users = [user["id"] for user in self._api.sandbox.guide().get("rewards_users", ())]
         return things.rewards(self._api, users)
 
@@ -148,7 +148,7 @@ class Rewards(Listing):
 
 
 def _buttons(offered: Iterable[Offer]) -> list[Message]:
-    """Return actions for the page, with the arguments of controls that a person enters."""
+    """Return the actions as messages for the page. `asks` has the arguments that a person enters."""
     return [
         {"do": offer.do, "label": offer.label, "control": offer.control, "asks": dict(offer.asks)} for offer in offered
     ]
@@ -188,15 +188,13 @@ class Panel(Displayed):
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self.last_action = LastAction(api)
         self._chosen: tuple[Listing, list[str]] | None = None
-        self._read_at: dict[str, object] = {}  # by list, the stamp of the session when the list was read
+        self._read_at: dict[str, object] = {}  # stamp of the session when a list was read, by list
         self._lock = threading.RLock()  # the kernel may handle messages in several threads
 
     @property
     def sandbox(self) -> Any:
         """The sandbox or its remote controls; None for a real service."""
         return sandbox_of(self._api)
-
-    # methods that users call from code
 
     def open(self, name: str, text: str | None = None) -> Listing:
         """Open a list by name. The list is read on first use, and read again if the session changed.
@@ -271,7 +269,7 @@ class Panel(Displayed):
     @property
     def html(self) -> str:
         """Return the lists that were read, as static HTML."""
-        parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
+        parts = [headline("Workbench", self._api), "<div>Lists that were read. Run the cell for a live panel.</div>"]
         parts += [static_table(listing, _STATIC_ROWS) for listing in self._read() if len(listing)]
         return f'<div class="wb-read">{"".join(parts)}</div>'
 
@@ -282,8 +280,6 @@ class Panel(Displayed):
     def _read(self) -> list[Listing]:
         """Return the lists that were read."""
         return [listing for listing in self.lists.values() if listing.is_read]
-
-    # answers to the page's messages
 
     def answer(self, asked: Message) -> Message:
         """Return the answer to a message from the page. Errors are returned as text."""
@@ -335,7 +331,7 @@ class Panel(Displayed):
             self.rewards.show(str(asked["user"]))
         listing = self._current(name, again=bool(asked.get("again")))
         if asked.get("first") and len(listing) > FIRST:
-            rows = listing.columns(limit=FIRST) | {"mark": None, "partial": True}  # a partial list has other positions
+            rows = listing.columns(limit=FIRST) | {"mark": None, "partial": True}  # its row positions differ
         elif asked.get("mark") is None or "part" in asked:
             rows = listing.columns(int(asked.get("part", 0)))
         else:
@@ -533,7 +529,7 @@ class Panel(Displayed):
             last.end(done)
             if undone:
                 self._close_form()
-                context_of(self._api).note("undone", f"{done}: the sandbox has the state before it again")
+                context_of(self._api).note("undone", f"{done}: the sandbox has its earlier state again")
             self.update_static()
             stamp = self._stamp()
         except Exception as error:  # noqa: BLE001 - the message shows the error after the completed action

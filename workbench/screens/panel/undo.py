@@ -20,11 +20,11 @@ class LastAction:
         """Savepoint and token of the action, if it can be undone."""
         self.label = ""
         self.refusal = ""
-        """Why the action cannot be undone."""
+        """Why the action cannot be undone; empty if it can."""
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Save the sandbox's state before an action, and mark the action's change, so that only it is undone."""
+        """Save the sandbox's state before an action, and mark the action's change, to tell it from other changes."""
         self.undoable, self._saved, self.refusal = None, None, ""
         actor = secrets.token_hex(8)
         if self._sandbox is not None:

@@ -190,9 +190,7 @@ def checksum_note(address: str) -> str:
 
 
 def is_zero_address(address: str) -> bool:
-    """Return whether an address is all zero bytes. Nobody holds the key of such an address, so funds sent to it are
-    lost.
-    """
+    """Return whether an address is all zero bytes. Nobody holds its key, so funds sent to this address are lost."""
     family = family_of_address(address)
     if family is Family.EVM:
         return set(address[2:]) == {"0"}
@@ -204,9 +202,7 @@ def is_zero_address(address: str) -> bool:
 
 
 def same_address(a: object, b: object) -> bool:
-    """Return whether two texts are the same address. Only EVM addresses may differ in case. Values of other types give
-    False.
-    """
+    """Return whether two values are texts of the same address. Only EVM addresses may differ in case."""
     return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
 
 
@@ -294,7 +290,7 @@ def _unknown(address: str) -> Iterator[_Found]:
             "characters",
             (
                 "is not a known form of address: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
-                "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)"
+                "or 56 capitals and digits beginning with G or C, or 69 beginning with M (Stellar)"
             ),
         )
 

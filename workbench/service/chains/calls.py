@@ -176,7 +176,7 @@ def withdraw_call_data(
         version: The contract's version, 1 or 2.
         amount: Amount in the token's native units.
         expires_at: Expiry that the service signed, in Unix seconds or as an aware datetime.
-        salt: The service's salt from its answer. `signature` comes from the answer too.
+        salt: Salt from the service's answer. `signature` is from the answer too.
         admin_salts: One salt for each admin who signed, in the order of `admin_signatures` (version 2 only).
         direct_transfer: Argument that version 2 requires. Its meaning depends on the contract.
     """

@@ -33,7 +33,7 @@ def _library() -> tuple[ModuleType, Callable[..., Any]]:
     """Return the Ed25519 module and the point class, which are loaded on first use.
 
     By default, the library searches for GMP by running other programs (ldconfig, a compiler). The environment variable
-    set here makes it use its built-in integers instead.
+    set here makes the library use its built-in integers instead.
     """
     with _LOADING:
         given = os.environ.get(_SWITCH)
@@ -120,8 +120,9 @@ def _combined(a: int, b: int, point: _Point) -> _Point | None:
 
 
 def in_python(a: int, b: int, point: _Point) -> _Point | None:
-    """Return `a` times the base point plus `b` times another point, or None for the neutral point. Both factors are
-    processed bit by bit.
+    """Return `a` times the base point plus `b` times another point, or None for the neutral point.
+
+    The factors are processed bit by bit.
     """
     base: _Jacobian = (*_BASE, 1)
     other: _Jacobian = (*point, 1)

@@ -98,7 +98,7 @@ def encode_type(name: str, types: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _checked(declared: Mapping[str, Any]) -> _Types:
-    """Validate the declared types, and return the members of each."""
+    """Validate the declared types, and return the members of each type."""
     if len(declared) > _MAX_TYPES:
         raise invalid("types", "maximum", f"has more than {_MAX_TYPES} types")
     types: _Types = {}
@@ -123,7 +123,7 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
         if (base not in types and base not in _ATOMIC) or not re.fullmatch(_ARRAYS, kind[len(base) :]):
             raise invalid("types", "type", "has a member of a type that neither EIP-712 nor this message declares")
     if any(DOMAIN_FIELDS.get(name) != kind for name, kind in types["EIP712Domain"].items()):
-        raise invalid("types.EIP712Domain", "unknown", "has a member that EIP-712 does not define, or of another type")
+        raise invalid("types.EIP712Domain", "unknown", "has an undefined member, or a member of the wrong type")
     return types
 
 
@@ -344,8 +344,9 @@ def stellar_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the sandbox signs for a Stellar contract. Real signatures use another, unpublished
-    message.
+    """Return the 32 bytes that the sandbox signs for a Stellar contract.
+
+    Real signatures sign another message, which is not public.
     """
     if chain_of(chain_id).family is not Family.STELLAR:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Stellar chain")

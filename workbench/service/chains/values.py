@@ -1,6 +1,6 @@
 """Hashes, text encodings (base58 for Solana, StrKey for Stellar), strict parsing of message values, and signatures.
 
-Text that looks like a private key is rejected before any other parsing, and is never shown, stored or logged. Invalid
+Text that looks like a private key is rejected, unless it can be a salt or a digest, and errors never show it. Invalid
 base58 or StrKey text raises a plain ValueError. Only the sandbox and its teaching wallets sign, with throw-away keys
 derived from a seed. The workbench never asks for the key of a real wallet.
 """
@@ -100,7 +100,7 @@ def strkey_decode(text: str) -> tuple[str, bytes]:
         raise ValueError("does not begin with G, C or M")
     length = (8 * (_STRKEYS[kind][1] + 3) + 4) // 5
     if len(text) != length:
-        raise ValueError(f"has {len(text)} characters; {length} are needed after this first letter")
+        raise ValueError(f"has {len(text)} characters; {length} are needed if the first is {kind}")
     if not re.fullmatch(_BASE32, text):
         raise ValueError("has a character outside A to Z and 2 to 7")
     raw = base64.b32decode(text + "=" * (-len(text) % 8))
@@ -166,9 +166,7 @@ def _from_text(text: str, length: int) -> bytes | None:
 
 
 def read_unsigned(value: object, path: str, *, bits: int = 256, minimum: int = 0) -> int:
-    """Validate a whole number of at most `bits` bits. NumPy integers are accepted. Booleans, floats and text are
-    rejected.
-    """
+    """Validate a whole number of at most `bits` bits. NumPy integers are accepted, but no bool, float or text."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise invalid(path, "type", "must be an int")
     number = operator.index(value)
@@ -336,8 +334,7 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
 
 
 def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
-    """Return the data of Solana's built-in instruction that verifies an Ed25519 signature. The instruction's program is
-    `ED25519_PROGRAM`.
+    """Return the data of Solana's built-in instruction that verifies an Ed25519 signature (program `ED25519_PROGRAM`).
 
     The data has a count, padding, and the offsets of signature, key and message within the instruction, as Solana
     documents.

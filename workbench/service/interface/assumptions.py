@@ -22,6 +22,7 @@ STATUS = "4xx"
 """Placeholder among a setting's values. It stands for the status of the refusal as text, such as "422"."""
 ANY = "any"
 """Placeholder among a setting's values. It stands for any value of the same type as the other values."""
+MAX_SETTING = 1_000_000_000  # largest number as a setting
 
 
 @frozen(kw_only=True)
@@ -62,6 +63,8 @@ class Behavior:
         known = [choice for choice in (self.documented, self.observed, *self.others) if choice not in (STATUS, ANY)]
         if any(type(value) is type(choice) and value == choice for choice in known):
             return True
+        if isinstance(value, (int, float)) and not 0 <= value <= MAX_SETTING:  # NaN is in no range
+            return False
         if STATUS in self.others and isinstance(value, str) and re.fullmatch("4[0-9][0-9]", value):
             return True
         numbers = (int, float)
@@ -182,15 +185,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "on EVM chains the admin signs an EIP-712 message with the domain name Collateral, version 2, the "
             "contract's proxyAddress as verifying contract and a salt chosen by the admin; its nonce is the proxy's "
             "adminNonce()",
-            "outside the document",
+            "not in the document",
             WIDELY,
         ),
         Behavior(
             "withdrawal_call",
             "withdrawals",
             "on EVM chains the controllerAddress accepts withdrawAsset with ten arguments for contractVersion 2; "
-            "version 1 takes the first seven, and its owner sends the call",
-            "outside the document",
+            "version 1 takes the first seven arguments, and the contract's owner sends the call",
+            "not in the document",
             WIDELY,
         ),
         Behavior(
@@ -206,13 +209,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawals",
             "on Solana the service signs an EIP-712 message with the domain name Coordinator over packed values, with "
             "the nonce, and with chain id 900 on every network",
-            "not in the document; public integration examples of the contracts",
+            "not in the document; seen in public integration examples",
             ONCE,
         ),
         Behavior(
             "withdrawal_stellar_message",
             "withdrawals",
-            "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt",
+            "on Stellar the service signs the SHA-256 of chain id, addresses, amount, expiry and salt",
             "reports name only Ed25519, not the signed bytes; verify(message=…) takes a function that returns other "
             "bytes",
         ),
@@ -221,9 +224,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawals",
             "on Solana and Stellar an admin sends the transaction, without a separate admin signature; it carries the "
             "parameters, on Solana after the instruction that verifies the service's signature",
-            "not in the document; in public examples the program's instruction on Solana is "
-            "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "
-            "collateral, asset, amount, recipient, expires_at, salt, signature, admin_public_key)",
+            "not in the document; public examples call withdrawSingleSignerCollateralAsset on Solana and "
+            "withdraw_assets on Stellar",
             ONCE,
         ),
         Behavior(
@@ -251,7 +253,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "settle_route",
             "simulations",
             "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization",
-            "the document has no call that settles, and refunds need a settled transaction; public clients use this "
+            "the document has no call that settles, but refunds need a settled transaction; public clients use this "
             "call",
             LIVE,
             documented=True,
@@ -290,7 +292,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "full_reversal_completed",
             "simulate_reversal",
             "a full reversal also sends transaction.completed",
-            "seen in events of a live sandbox",
+            "a live sandbox sent these events",
             ONCE,
             documented=False,
             observed=True,
@@ -342,7 +344,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_bounds",
             "simulate_refund",
-            "refunds may repeat until they reach the settled amount; more returns 400; 0 has no effect",
+            "several refunds are possible, up to the settled amount in total; a larger total returns 400; a refund of "
+            "0 has no effect",
             "the document does not show this",
             documented="400",
             others=(STATUS,),
@@ -351,7 +354,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "settle_bounds",
             "simulations",
             "a settlement above the hold returns 400, or is posted; a smaller settlement releases the rest",
-            "the document has no call that settles, and no bounds for it",
+            "the document has no call that settles",
             LIVE,
             documented="400",
             observed="posted",
@@ -368,8 +371,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "card_not_active",
             "simulate_authorization",
-            "an authorization of an inactive card returns 400 with the card's id, even if it requests a decline, "
-            "or is declined",
+            "an authorization with an inactive card returns 400 with the card's id, even if the request asks for a "
+            "decline; or it is declined",
             "the document shows no simulation errors",
             WIDELY,
             documented="400",
@@ -410,7 +413,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "outcome_by_name",
             "create_user_application",
             "a status word in the last name determines the outcome of the review",
-            "the review is not described",
+            "the document does not describe the review",
             WIDELY,
             documented=True,
             others=(False,),
@@ -419,7 +422,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "review_seconds",
             "create_user_application",
             "an application stays pending for this many seconds of sandbox time, then is approved",
-            "the document shows no other status transitions",
+            "the document does not state the duration of a review",
             documented=60,
             others=(5, ANY),
         ),
@@ -427,7 +430,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "review_transitions",
             "users",
             "a review may set any status; setting the current status changes nothing and sends no event",
-            "the document shows no other status transitions",
+            "the document does not state which statuses a review can set",
         ),
         Behavior(
             "terms_not_accepted",
@@ -441,7 +444,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "initiated_application",
             "create_user_application",
             "an initiated application can be completed only while its user is notStarted, else 409",
-            "the document shows no initiate endpoint",
+            "the document shows no endpoint that initiates an application",
             documented="409",
             others=(STATUS,),
         ),
@@ -490,7 +493,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_statuses_shown",
             "users",
-            "notStarted and tosNotAccepted are shown as pending, exempt as approved; or unchanged",
+            "answers show notStarted and tosNotAccepted as pending, and exempt as approved; or unchanged",
             "answers list eight statuses, events eleven",
             LIVE,
             documented="mapped",
@@ -549,7 +552,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "duplicate_external_id",
             "create_user_application",
-            "an external id that another user or company of the tenant has returns 409",
+            "a request with the external id of another user or company of the tenant returns 409",
             "the document shows no codes of conflicts",
             documented="409",
             others=("accepted", STATUS),
@@ -566,7 +569,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_cancel_twice",
             "update_dispute",
-            "a second cancel, or evidence for a canceled dispute, returns 400",
+            "a second cancellation, or evidence for a canceled dispute, returns 400",
             "the document shows no dispute transitions",
             documented="400",
             others=(STATUS,),
@@ -574,7 +577,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_both",
             "update_dispute",
-            "cancel and evidence in one call both take effect",
+            "a cancellation and evidence in one call both take effect",
             "the document does not show this",
             documented="accepted",
             others=(STATUS,),
@@ -583,14 +586,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "evidence_total",
             "update_dispute",
             "the total text evidence of a dispute has at most 65,535 characters, else 400",
-            "the document limits each text, not their total length",
+            "the document limits each text, not the total length",
             documented="400",
             others=(STATUS,),
         ),
         Behavior(
             "evidence_appended",
             "update_dispute",
-            "evidence is appended on a new line, or replaces the earlier one",
+            "evidence is appended on a new line, or replaces the earlier evidence",
             "the document says that text evidence is added, but not how",
             documented="appended",
             others=("replaced",),
@@ -598,7 +601,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "disputes_closed",
             "update_dispute",
-            "evidence or a cancel for an accepted or rejected dispute returns 400",
+            "evidence or a cancellation for an accepted or rejected dispute returns 400",
             "the document shows no dispute transitions",
             documented="400",
             others=(STATUS,),
@@ -621,7 +624,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_order",
             "list_rewards_activity",
-            "items are sorted by createdAt, newest or oldest first; hidden rows are removed before paging",
+            "items are sorted by createdAt, newest or oldest first; unlisted redemptions are removed before paging",
             "the document shows no order",
             documented="newest",
             others=("oldest",),
@@ -652,7 +655,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "rewards_adjustments",
             "list_rewards_activity",
             "an adjustment has the reason CARD_SPEND, no merchant, and possibly negative points",
-            "the document says that adjustments have the reason CARD_SPEND, and nothing about their other members",
+            "the document states only the reason of adjustments",
         ),
         Behavior(
             "rewards_words",
@@ -689,7 +692,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_other_variant",
             "create_payment_account",
-            "members of the other kind of beneficiary are accepted and stored, or ignored",
+            "members of the other beneficiary type are stored, or ignored",
             "the document shows no fields of the business variant",
             documented="kept",
             others=("dropped",),
@@ -698,7 +701,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "account_words",
             "create_payment_account",
             "rail and bankAccountType accept any text",
-            "the document shows no allowed values other than the observed ones",
+            "the document shows observed values, not the allowed values",
         ),
         Behavior(
             "account_currency",
@@ -743,12 +746,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "roles_elsewhere",
             "requests",
             "operations without a named role need no role",
-            "the document shows no roles of other endpoints",
+            "the document names roles for some operations only",
         ),
         Behavior(
             "validation_errors",
             "requests",
-            "a broken rule returns 400 with the usual error body, whose message names each member once",
+            "a request that breaks a rule returns 400 with the usual error body, whose message names each wrong member "
+            "once",
             "the document shows no codes of validation failures",
             LIVE,
             documented="400",
@@ -758,7 +762,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "email_format",
             "requests",
             "an email address has one @ between two parts without blanks, else 400",
-            "the document states no format for it",
+            "the document states no email format",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -766,14 +770,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "ip_format",
             "requests",
             "an IP address is an IPv4 address, or an IPv6 address without a zone, else 400",
-            "the document states no format for it",
+            "the document states no IP address format",
             documented="400",
             others=("accepted", STATUS),
         ),
         Behavior(
             "id_case",
             "requests",
-            "an id is a UUID of 36 characters in any case, else 400; answers have lower case",
+            "an id is a UUID of 36 characters in upper or lower case, else 400; answers use lower case",
             "the document says uuid, but does not list the accepted spellings",
             documented="400",
             others=(STATUS,),
@@ -850,8 +854,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rate_limits",
             "requests",
-            "the sandbox has no limits, unless a fault rule adds them; the client reads X-RateLimit headers and 429 "
-            "with Retry-After",
+            "the sandbox has no rate limits, unless rate_limit or a fault rule sets them; the client reads X-RateLimit "
+            "headers and 429 with Retry-After",
             "the document shows no rate limits",
             ONCE,
         ),
@@ -865,8 +869,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "success_codes",
             "requests",
-            "any 2xx, with or without a body, is a success; the sandbox answers with the documented status, or with a "
-            "status listed here",
+            "any 2xx, with or without a body, is a success; the sandbox answers with the documented status, or a "
+            "status from this setting",
             "the document does not show all success codes",
             documented={},
             others=({"create_payment_account": 201}, ANY),
@@ -913,8 +917,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "lengths_elsewhere",
             "requests",
-            "a text without a limit in the document may have any length, or be empty",
-            "the document shows no maximum lengths of other fields",
+            "a text field for which the document states no limit may have any length, or be empty",
+            "the document states maximum lengths for some fields only",
         ),
         Behavior(
             "whole_numbers",
@@ -941,8 +945,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "stellar_contracts",
             "contracts",
-            "the list includes Stellar contracts, whose addresses do not match the document's wallet pattern",
-            "Stellar addresses do not match the document's pattern; live answers contain them",
+            "list_contracts also returns Stellar contracts",
+            "Stellar addresses do not match the document's wallet pattern, but live answers contain them",
             LIVE,
             documented=False,
             observed=True,
@@ -951,8 +955,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "transaction_events",
             "events",
-            "an authorization sends transaction.requested (unless False) and .created, a reversal .updated, a "
-            "settlement, refund or full reversal .completed",
+            "an authorization sends transaction.requested, which False omits, and transaction.created; a settlement "
+            "sends transaction.completed",
             "the document shows no transaction events",
             WIDELY,
             documented=True,
@@ -961,8 +965,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "declined_events",
             "events",
-            "a declined authorization sends transaction.requested with pending (unless False), then "
-            "transaction.created with declined",
+            "a declined authorization sends transaction.requested (pending) before transaction.created (declined); "
+            "False omits transaction.requested",
             "the document shows no transaction events",
             WIDELY,
             documented=True,
@@ -978,7 +982,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_id",
             "events",
-            "the events of a refund have a separate id; or the id of the refunded transaction",
+            "the events of a refund have a separate transaction id, or the id of the refunded transaction",
             "the document shows no transaction events",
             LIVE,
             documented="own",
@@ -987,8 +991,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_created",
             "events",
-            "a refund also sends transaction.created before transaction.completed; without transaction.created, a "
-            "ledger that adds only created amounts, their updates and the additions of completions misses refunds",
+            "a refund sends transaction.created before transaction.completed; False omits transaction.created",
             "the document shows no transaction events",
             LIVE,
             documented=True,
@@ -1006,8 +1009,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_authorized_amount",
             "events",
-            "authorizedAmount of a completed transaction is the hold before the completion, reduced by reversals; or "
-            "the original amount",
+            "authorizedAmount of a settled transaction is the amount held before the settlement, or the amount "
+            "originally authorized",
             "the document shows no transaction events; sources disagree",
             LIVE,
             documented="reduced",
@@ -1016,8 +1019,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_merchant",
             "events",
-            "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and "
-            "localAmount as amount",
+            "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and a "
+            "localAmount equal to amount",
             "the document shows no transaction events",
         ),
         Behavior(
@@ -1041,7 +1044,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "user_event_terms",
             "events",
-            "isTermsOfServiceAccepted is false (or true) while the status is tosNotAccepted",
+            "value of isTermsOfServiceAccepted while the status is tosNotAccepted",
             "the document describes the member, but not its value by status",
             documented=False,
             others=(True,),
@@ -1062,10 +1065,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_version",
             "events",
-            "version is 1.1.0 if statusChangeReason or completionReason is present, else 1.0.0; or one text in all "
-            "events",
-            "the document shows a version of each release, but not how one event gets its version; set a text to "
-            "simulate a release",
+            "an event's version is 1.1.0 if statusChangeReason or completionReason is present, else 1.0.0; a text is "
+            "the version of all events",
+            "the document shows the versions, but not which events have them",
             documented=None,
             others=("2.0.0", ANY),
         ),
@@ -1096,7 +1098,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_retry_spread",
             "events",
-            "each delay before a retry is up to 10 % shorter",
+            "each delay before a retry is shortened at random by up to this share",
             "the document shows no delivery retries",
             documented=0.1,
             others=(0.5, ANY),
@@ -1158,8 +1160,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "error_bodies",
             "requests",
-            'error bodies have statusCode, error and message; {"400": {"code": "invalid"}} adds members, or other '
-            "values, by status",
+            'error bodies have statusCode, error and message; {"400": {"code": "invalid"}} adds or replaces members '
+            "by status",
             "error bodies observed in practice have further members and other values",
             LIVE,
             documented={},
@@ -1168,8 +1170,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "extra_members",
             "versioning",
-            'answers and events have the members of the document; {"update_user": {"tier": "text"}} adds members to an '
-            "answer, or to the body of an event by its kind",
+            'answers and events have the members of the document; {"update_user": {"tier": "text"}} adds members, by '
+            "operation or event kind",
             "live answers contain undocumented members",
             LIVE,
             documented={},
@@ -1179,7 +1181,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "deprecated_alias",
             "versioning",
-            "GET /automations is served until this setting is False",
+            "GET /automations is served, unless False",
             "the alias will be removed in a future release, which has no date",
             documented=True,
             others=(False,),
@@ -1195,7 +1197,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_values",
             "versioning",
-            'enumerations have the document\'s values; members listed here, such as ["status"], have the value '
+            'enumerations have the document\'s values; members in this setting, such as ["status"], have the value '
             "addedLater instead",
             "a later release may add values",
             documented=(),
@@ -1204,7 +1206,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "null_values",
             "versioning",
-            "members of answers and events have a value or are omitted; members listed here, such as "
+            "members of answers and events have a value or are omitted; members in this setting, such as "
             '["declinedReason"], are null instead',
             "a later release may write null",
             documented=(),
@@ -1253,9 +1255,9 @@ def assumptions() -> tuple[Assumption, ...]:
 
 _CHANGES = {
     "name": 'wire_names."{key}" in a profile',
-    "need": "check=False of connect() sends a request without it",
+    "need": "connect(check=False) sends a request without this member",
     "meaning": "not settable; the value is not converted",
-    "event": "not settable; members of other names are kept in extra",
+    "event": "not settable; members with other names are in extra",
 }
 """Where to change an assumption about a member, by aspect of the member."""
 
@@ -1286,7 +1288,7 @@ def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
             yield key, cls.__name__, value, reason, _CHANGES[reason.of].format(key=key) if reason else ""
         for rule in cross_rules(cls):
             named = f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
-            change = "check=False of connect() sends it all the same"
+            change = "connect(check=False) sends the request anyway"
             yield f"{snake(cls.__name__)}.{named}", cls.__name__, rule.doc, rule.assumed, change
     for row in BEHAVIORS.values():
         change = f"sandbox.{row.id} in a profile" if row.settable else "not settable"

@@ -30,7 +30,9 @@ class Token(Answer):
         unit="whole tokens, as decimal text",
         default=None,
         assumed=Reason(
-            "the unit of the balance is not shown; live answers carry whole-token text such as 1250.50", LIVE, "meaning"
+            "the document states no unit; live answers have whole tokens as text, such as 1250.50",
+            LIVE,
+            "meaning",
         ),
     )
     exchange_rate: Decimal | None = about("Exchange rate of the token", unit="USD a token", default=None)
@@ -38,7 +40,7 @@ class Token(Answer):
         "Share of the token's value that is advanced",
         unit="percent",
         default=None,
-        assumed=Reason("the unit of the rate is not shown; live answers carry 50 and 100", LIVE, "meaning"),
+        assumed=Reason("the document states no unit; live answers have 50 and 100", LIVE, "meaning"),
     )
 
 
@@ -85,9 +87,9 @@ class IssuingContract(Answer):
     onramp: Onramp | None = about("Virtual account information for onramping", default=None)
 
 
-_NAMES = "the names of the query parameters are not shown"
+_NAMES = "the document does not name the query parameters"
 NAME = Reason(_NAMES, WIDELY)
-NEEDED = Reason(f"{_NAMES}; nor is it shown which are required", WIDELY)
+NEEDED = Reason(f"{_NAMES} or say which are required", WIDELY)
 NOT_THERE = Reason("not in the document", LIVE)
 
 
@@ -100,17 +102,17 @@ class SignWithdrawal:
     )
     token: str = about("Address of the token to withdraw", CHAIN_ADDRESS, assumed=NEEDED)
     amount: str = about(
-        "Amount to withdraw, as digits",
+        "Amount to withdraw",
         DIGITS,
         unit="native token units if is_amount_native, else cents",
-        assumed=Reason(f"{_NAMES}, nor that the amount is sent as text", WIDELY),
+        assumed=Reason(f"{_NAMES} or say that the amount is sent as text", WIDELY),
     )
-    admin_address: str = about("Address of the admin of the contract who withdraws", CHAIN_ADDRESS, assumed=NAME)
+    admin_address: str = about("Address of the contract admin who withdraws", CHAIN_ADDRESS, assumed=NAME)
     recipient_address: str = about("Address of the recipient", CHAIN_ADDRESS, assumed=NAME)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         otherwise=False,
-        assumed=Reason(f"{NAME}; the service reads cents if it is omitted, so it is required here", WIDELY),
+        assumed=Reason(f"{NAME}; an omitted flag means cents, so the workbench requires the flag", WIDELY),
     )
     collateral_contract_id: str | None = about(
         "Id of the collateral contract, if several match",
@@ -130,7 +132,8 @@ class Signature(Answer):
         default=None,
         privacy=SECRET,
         assumed=Reason(
-            "0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar); the document shows no encoding",
+            "0x hex of 65 bytes (EVM), base64 of 64 bytes (Solana), hex of 64 bytes (Stellar); the document shows no "
+            "encoding",
             WIDELY,
             "meaning",
         ),
@@ -150,19 +153,19 @@ class WithdrawalSignature(Answer):
     Undocumented members contain parts of the signature, so `extra` is secret in this record.
     """
 
-    status: SignatureStatus | str = about("`ready` when the signature is available", needed=False, default="")
+    status: SignatureStatus | str = about("`ready` if the signature is available", needed=False, default="")
     signature: Signature | None = about("The signature, when ready", default=None)
     expires_at: datetime | None = about("When the signature expires", MOMENT, default=None)
     retry_after: int | None = about(
-        "Delay before the request is repeated, while pending",
+        "Delay before the request is repeated, if pending",
         unit="seconds",
         default=None,
-        assumed=Reason("values of status other than ready are not shown; pending carries it", WIDELY),
+        assumed=Reason("the document shows no status other than ready; pending comes with this delay", WIDELY),
     )
     sender: str | None = about("Address that sends the transaction", default=None, assumed=NOT_THERE)
     chain_id: str | None = about("Chain id as hex text", default=None, assumed=NOT_THERE)
     parameters: tuple[Any, ...] = about(
-        "Positional arguments of the on-chain call; its amount is in native units",
+        "Positional arguments of the on-chain call; the amount is in native units",
         default=(),
         privacy=SECRET,
         assumed=NOT_THERE,

@@ -47,7 +47,7 @@ Names = Mapping[str, str]
 
 
 class Converter(cattrs.Converter):
-    """A `cattrs.Converter` for records, with the wire names of a profile. The function `converter()` returns it.
+    """A `cattrs.Converter` for records, with the wire names of a profile. `converter()` returns an instance.
 
     `structure(raw, cls)` reads wire members as a record, and `unstructure(record)` writes a record as wire members.
     Types composed of records and standard types work too, such as `structure(raw, list[User])`. Members use the hook of
@@ -207,7 +207,7 @@ class Converter(cattrs.Converter):
                 object.__setattr__(event, "body", self.structure(body, kind.body))
             except Unreadable as error:
                 object.__setattr__(event, "marks", (*event.marks, *error.inside("body")))
-                with suppress(Unreadable):  # if only some members are unreadable, the others still become a record
+                with suppress(Unreadable):  # if some members are unreadable, the readable members still become a record
                     paths = [problem.path for problem in error.problems]
                     readable = _without_odd(body, paths, partial(self._is_readable, cls=kind.body))
                     object.__setattr__(event, "body", self.structure(readable, kind.body))
@@ -294,7 +294,7 @@ class Converter(cattrs.Converter):
         *,
         from_query: bool = False,
     ) -> tuple[Any, tuple[Problem, ...], tuple[str, ...]]:
-        """Return wire members as the request of an operation, as a service does.
+        """Read wire members as the request of an operation, as a service does.
 
         Args:
             body: The wire object. With `from_query`, members are strings from the query.
@@ -305,7 +305,7 @@ class Converter(cattrs.Converter):
             undocumented members are omitted from the request. Other members may break rules (see `checks.problems`).
         """
         if not isinstance(body, Mapping):
-            return None, (Problem("", "type", "must be an object"),), ()
+            return None, (Problem("", "type", "the body must be an object"),), ()
         path = path or {}
         in_path = [name for name in placeholders(operation.path) if name in body and name not in path]
         raw = {name: value for name, value in body.items() if name not in in_path} | dict(path)
@@ -395,7 +395,7 @@ def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Cal
 
 
 def _problems(error: BaseException, path: str) -> Iterator[Problem]:
-    """Yield the problems that an error of this package or of cattrs reports, each with its wire path."""
+    """Yield the problems that a workbench or cattrs error reports, each with its wire path."""
     if isinstance(error, Unreadable):
         yield from error.inside(path)
     elif isinstance(error, cattrs.BaseValidationError):

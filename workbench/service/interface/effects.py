@@ -125,7 +125,7 @@ SIGN_WITHDRAWAL = Effect(
     label=_withdrawal_label,
     confirm=_withdrawal_confirmation,
     next_step=(
-        "No call of the service shows whether a signature was issued, or whether a second one voids the first. "
+        "No call of the service shows whether a signature was issued, or whether a second signature voids the first. "
         "Treat the withdrawal as possibly authorized until the signature would have expired; then ask again once."
     ),
     evidence=None,
@@ -194,8 +194,8 @@ SIMULATE_REVERSAL = Effect(
     label=_reversal_label,
     confirm=reversible,
     next_step=(
-        "Look for a transaction.updated event of this transaction. Sending a reversal with its new amount again sets "
-        "the same value; a full reversal may be refused the second time."
+        "Look for a transaction.updated event of this transaction. Sending a reversal with the same new amount again "
+        "sets the same value; a full reversal may be refused the second time."
     ),
     evidence=Trace(kind="transaction.updated", of_call=_reversal_of_call, of_event=_reversal_of_event, every=False),
 )
@@ -268,7 +268,8 @@ DELETE_PAYMENT_ACCOUNT = Effect(
     label=lambda r: f"DELETE payment account {r.payment_account_id}",
     confirm=_deletion_confirmation,
     next_step=(
-        "If you are sure of the id, send it again: a 404 means that the account is deleted, probably by this call."
+        "If you are sure of the id, send the call again: a 404 means that the account is deleted, probably by "
+        "this call."
     ),
     evidence=None,
     repeats=(404, "Payment account not found"),
@@ -290,8 +291,8 @@ UPDATE_USER = Effect(
     label=lambda r: f"PATCH user {r.user_id} ({_changed(r, 'user_id')})",
     confirm=_user_confirmation,
     next_step=(
-        "Sending the call again sets the same values, also over later changes, and shows the user. If the call changes "
-        "the wallet, the email or isActive, look at the user first."
+        "Sending the call again sets the same values, overwrites later changes, and shows the user. If the call "
+        "changes the wallet, the email or isActive, look at the user first."
     ),
     evidence=None,
 )
@@ -352,8 +353,8 @@ UPDATE_DISPUTE = Effect(
     label=_dispute_label,
     confirm=_dispute_confirmation,
     next_step=(
-        "A cancel may be sent again; text evidence would be added twice. Look at the dispute first, in the dashboard "
-        "or with the sandbox's control."
+        "A cancellation may be sent again; text evidence would be added twice. Look at the dispute first, in the "
+        "dashboard or with the sandbox's control."
     ),
     evidence=None,
 )

@@ -89,12 +89,12 @@ class Spend(Answer):
     assumed: ClassVar = KINDS
 
     amount: int | None = about(
-        "Current amount: the hold while it is open, 0 after a full reversal, negative for a refund",
+        "Requested, held or settled amount; 0 after a full reversal; negative for a refund",
         unit="cents",
         default=None,
     )
     authorized_amount: int | None = about(
-        "Authorized amount; after a reversal the amount still held, for a refund the refunded amount",
+        "Authorized amount; after a reversal, the amount still held; for a refund, the negative refund amount",
         unit="cents",
         default=None,
     )
@@ -106,7 +106,7 @@ class Spend(Answer):
     authorization_update_amount: int | None = about(
         "Change in the hold, negative for a reversal; `amount` is already the new total", unit="cents", default=None
     )
-    currency: str | None = about("Currency of amount in lower case, such as usd", default=None)
+    currency: str | None = about("Currency of the amounts, in lower case, such as usd", default=None)
     local_amount: int | None = about("Amount in the merchant's currency", unit="cents", default=None)
     local_currency: str | None = about("Merchant's currency, in lower case", default=None)
     authorization_method: str | None = about("How the card was presented, such as online", default=None)
@@ -293,12 +293,12 @@ ORDER: Mapping[str, tuple[str, ...]] = {
         "transaction.completed (completed)",
     ),
     "A settlement": ("transaction.completed (completed)",),
-    "A refund, under its own id": (
+    "A refund, with a separate id": (
         "transaction.created (pending, amount below 0)",
         "transaction.completed (completed, amount below 0)",
     ),
     "An application": ("user.updated (pending)", "user.updated (the outcome of the review)"),
-    "Terms to accept": ("user.updated (tosNotAccepted)", "user.updated (approved)"),
+    "The user must accept the terms, and accepts": ("user.updated (tosNotAccepted)", "user.updated (approved)"),
     "A review that changes nothing": (),
 }
 """Events of each action with their status, in sending order."""
@@ -323,14 +323,14 @@ _DECLINE_WORDS = {
     "blocked mcc": "the program blocks this merchant category",
     "blocked merchant": "the program blocks this merchant",
     "balance inquiry not permitted": "the merchant asked only for the balance",
-    "expiry mismatch": "the expiry that was entered is wrong",
-    "cvv mismatch": "the security code that was entered is wrong",
-    "invalid pin": "the PIN that was entered is wrong",
+    "expiry mismatch": "the expiry date entered is wrong",
+    "cvv mismatch": "the security code entered is wrong",
+    "invalid pin": "the PIN entered is wrong",
     "restricted country": "the merchant's country is blocked",
 }
 _SPEND_WORDS = {
     "spend.status": {
-        "pending": ("authorized and held, not yet posted; a positive authorizationUpdateAmount is an increase"),
+        "pending": ("authorized and held, not yet posted; a positive authorizationUpdateAmount raises the hold"),
         "reversed": "the hold was lowered or released; release the difference",
         "declined": "refused; declinedReason is the reason, and no money was held",
         "completed": "posted: a settlement, or a refund if amount is negative; postedAt is set",
@@ -343,7 +343,7 @@ _SPEND_WORDS = {
     },
 }
 _CARD_WORDS = {
-    "notActivated": "issued, and not yet activated",
+    "notActivated": "issued, but not activated yet",
     "active": "can be used",
     "locked": "cannot be used until it is unlocked",
     "canceled": "can never be used again",

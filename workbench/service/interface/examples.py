@@ -123,7 +123,7 @@ _VALUES: Mapping[str, Any] = {
     "originator_name": "Example Bank",
     "reference_id": "021000020000001",
 }
-"""Example values by attribute. A record with a different value has an entry by record and attribute."""
+"""Example values by attribute, or by record and attribute if a record needs another value."""
 _SELDOM = frozenset(
     {
         "address_line2",

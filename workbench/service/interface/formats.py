@@ -16,7 +16,7 @@ SOLANA_ADDRESS = Rule(
 STELLAR_ADDRESS = Rule(
     chain_address=True,
     pattern=r"^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68})$",
-    says="a Stellar address: G or C and 55, or M and 68, of the characters A-Z and 2-7",
+    says="a Stellar address: G or C and 55 characters, or M and 68 characters, from A-Z and 2-7",
 )
 WALLET = Rule(
     chain_address=True,

@@ -192,7 +192,7 @@ class _Document:
             **signature,
             "name": "Secondary-Signature",
             "required": False,
-            "description": "The same with the second key, while the signing key is rotated; one of the two must match",
+            "description": "Signature with the other key, while keys are rotated; one of the two headers must match",
         }
         return {
             "operationId": f"receive_{kind.resource}_{kind.action}",

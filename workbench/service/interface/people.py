@@ -164,7 +164,7 @@ class UpdateUser:
 
 @record
 class UpdateUbo:
-    """Update the application of a company's owner, to reapply. Source: Endpoints 9."""
+    """Let a company's owner reapply with updated data. Source: Endpoints 9."""
 
     rules: ClassVar[tuple[CrossRule, ...]] = (US_NATIONAL_ID,)
 
@@ -182,10 +182,14 @@ class UpdateUbo:
 
 
 TOKEN, CHAIN_ID = Rule(min_length=1), Rule(minimum=1, format="decimal")
-FURTHER = Reason("the names of the further members are not shown", WIDELY)
-AS_TEXT = Reason(f"{FURTHER}, nor that it is sent as text; a number is accepted too", WIDELY)
-SHARE = Reason("the request shape of the share-token variants is not shown", WIDELY)
-PROFILE = Reason("the required members are not shown; public clients send this one in every variant", WIDELY, "need")
+FURTHER = Reason("the document does not name these members", WIDELY)
+AS_TEXT = Reason(
+    "the document does not name this member or say that it is sent as text; a number is accepted too", WIDELY
+)
+SHARE = Reason("the document does not show requests with a share token", WIDELY)
+PROFILE = Reason(
+    "the document does not list the required members; sent by public clients in every variant", WIDELY, "need"
+)
 PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "country_of_issue", "email", "address")
 
 
@@ -196,7 +200,7 @@ class CreateUserApplication:
     rules: ClassVar[tuple[CrossRule, ...]] = (
         OneOf(
             (("sumsub_share_token",), ("persona_share_token",), PERSONAL_MEMBERS),
-            "Identity is verified through one share token, or by personal information",
+            "Identity is verified by one share token or by personal information",
             assumed=SHARE,
         ),
         US_NATIONAL_ID,
@@ -220,7 +224,7 @@ class CreateUserApplication:
     annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE)
     account_purpose: str = about("Purpose of the account", assumed=PROFILE)
     expected_monthly_volume: str = about("Amount the user expects to spend each month", assumed=PROFILE)
-    wallet_address: str | None = about("EVM wallet; becomes an owner on the user's contract", EVM_ADDRESS, default=None)
+    wallet_address: str | None = about("EVM wallet; becomes an owner of the user's contract", EVM_ADDRESS, default=None)
     solana_address: str | None = about("Solana wallet", SOLANA_ADDRESS, default=None)
     stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
     id: str | None = about("Id of a previously initiated application", ID, default=None, assumed=FURTHER)
@@ -239,21 +243,25 @@ class CreateUserApplication:
         assumed=FURTHER,
     )
     has_existing_documents: bool | None = about(
-        "Use existing documents for additional verification", default=None, assumed=FURTHER
+        "Whether existing documents are used for additional verification", default=None, assumed=FURTHER
     )
     sumsub_share_token: str | None = about(
-        "Share token of the first identity-verification provider", TOKEN, default=None, privacy=SECRET, assumed=SHARE
+        "Share token from the identity-verification provider Sumsub", TOKEN, default=None, privacy=SECRET, assumed=SHARE
     )
-    sumsub_share_token_mode: str | None = about("How the first provider's token is used", default=None, assumed=SHARE)
+    sumsub_share_token_mode: str | None = about("How Sumsub's share token is used", default=None, assumed=SHARE)
     persona_share_token: str | None = about(
-        "Share token of the second identity-verification provider", TOKEN, default=None, privacy=SECRET, assumed=SHARE
+        "Share token from the identity-verification provider Persona",
+        TOKEN,
+        default=None,
+        privacy=SECRET,
+        assumed=SHARE,
     )
 
 
-REQUIRED = Reason("required or optional markers of payment-account fields are not shown", of="need")
-VARIANT = Reason("the fields of the business beneficiary variant are not shown", ONCE)
+REQUIRED = Reason("the document does not show which payment-account fields are required", of="need")
+VARIANT = Reason("the document does not show the fields of a business beneficiary", ONCE)
 PERSON = ("beneficiary_first_name", "beneficiary_last_name")
-IN_ANSWERS = Reason("the document shows it in answers only; accepted in requests too", ONCE, "meaning")
+IN_ANSWERS = Reason("shown in answers only; accepted in requests, too", ONCE, "meaning")
 
 
 @record
@@ -289,7 +297,7 @@ class ExternalFiatAccount(Answer):
     currency: str = about(  # assumed: account_currency
         "Currency of the account, such as usd", pattern="^[a-z]{3}$", says="3 lowercase letters", assumed=REQUIRED
     )
-    third_party: bool | None = about("Whether the account is a third party's", default=None)
+    third_party: bool | None = about("Whether a third party owns the account", default=None)
     beneficiary_address: BankingAddress | Mapping[str, Any] = about("Address of the beneficiary", assumed=REQUIRED)
     bank_name: str = about("Name of the bank", assumed=REQUIRED)
     bank_address: BankingAddress | Mapping[str, Any] | None = about("Address of the bank", default=None)

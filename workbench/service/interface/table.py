@@ -69,9 +69,7 @@ ERRORS: Mapping[int, str] = {
     429: "TooManyRequestsError", 431: "RequestHeaderFieldsTooLargeError", 500: "InternalServerError",
     503: "ServiceUnavailableError",
 }  # fmt: skip
-"""Value of `error` in the response body, by status. For undocumented statuses it is the sandbox's choice. Source:
-Errors.
-"""
+"""Value of `error` in the response body, by status; undocumented values are the sandbox's choice. Source: Errors."""
 
 
 class Sync:
@@ -93,15 +91,13 @@ class Call(Generic[P, R]):
         self.__signature__ = operation.signature
 
     def __get__(self, instance: object, owner: object = None) -> "Call[P, R]":
-        """Return the object unchanged. Bound methods do this too, so `help` and `inspect` treat the object as a bound
-        method.
-        """
+        """Return the object unchanged, as bound methods do, so that `help` and `inspect` treat it as a bound method."""
         return self
 
     @hide_arguments
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if args:
-            raise InvalidArguments("arguments are given by keyword", of=self.__name__)
+            raise InvalidArguments("arguments must be given by keyword", of=self.__name__)
         answer: R = self.client.call(self.operation, kwargs)
         return answer
 
@@ -158,8 +154,9 @@ class Operation(Generic[P, R]):
         return Call(self, client)(**arguments)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
-        """Return the path with parameters filled in, followed by the query, if there is one. Placeholders of missing
-        parameters remain.
+        """Return the path with parameters filled in, and the query if there is one.
+
+        Placeholders of missing parameters remain.
         """
         target = self.path
         for name, value in path.items():
@@ -244,11 +241,11 @@ KEY_HEADER = "Api-Key"
 VERSION = "1.3.0"
 """Version of the published interface description. Source: Versioning."""
 
-VALIDATION = Reason("error codes and messages for validation failures and conflicts are not shown")
-UNKNOWN = Reason("the answer for a missing record is not shown")
-PRODUCTION = Reason("the error and the message of a simulation in production are not specified")
+VALIDATION = Reason("the document shows no error codes and messages of validation failures and conflicts")
+UNKNOWN = Reason("the document shows no answer for a missing record")
+PRODUCTION = Reason("the document does not specify the error of a simulation in production")
 SIMULATION = Reason("the document shows no error responses of simulation endpoints")
-WITHDRAWAL = Reason("status codes and conditions of the withdrawal's error bodies are not shown")
+WITHDRAWAL = Reason("the document shows no status codes and conditions of withdrawal errors")
 
 UNAUTHORIZED = Failure(401, "Invalid or missing API key", "the key is missing or invalid")
 FORBIDDEN = Failure(403, "Forbidden", "the caller is not allowed")
@@ -269,8 +266,10 @@ def _unknown(what: str, why: Reason = UNKNOWN) -> Failure:
     return Failure(404, f"{what} not found", f"no {what.lower()} has this id", why)
 
 
-LIMITED = Failure(429, "Rate limit exceeded", "see rate_limit")
-KEY_REUSED = Failure(409, "The idempotency key was used for another request", "see idempotency_keys")
+LIMITED = Failure(429, "Rate limit exceeded", "the limit that the setting rate_limit states is exceeded")
+KEY_REUSED = Failure(
+    409, "The idempotency key was used for another request", "another request used this key (setting idempotency_keys)"
+)
 FILED_ALREADY = Failure(
     409, "The application was filed already", "an application with this id was already submitted", VALIDATION
 )
@@ -279,12 +278,12 @@ DUPLICATE_EXTERNAL_ID = Failure(
 )
 WALLET_FIXED = Failure(400, "{family} wallet cannot be changed: {reason}", "the wallet cannot be changed", VALIDATION)
 CARD_NOT_ACTIVE = Failure(400, "Card {card} is not active", "the card is not active", Reason(SIMULATION, WIDELY))
-WRONG_STATE = Failure(400, "{reason}", "the record's state does not allow it", SIMULATION)
+WRONG_STATE = Failure(400, "{reason}", "the record's state does not allow the action", SIMULATION)
 CHANGED = (_bad(SIMULATION), WRONG_STATE, UNAUTHORIZED, _unknown("Transaction", SIMULATION), NOT_IN_PRODUCTION)
-DISPUTE_STATE = attrs.evolve(WRONG_STATE, assumed=Reason("transitions of disputes are not shown"))
+DISPUTE_STATE = attrs.evolve(WRONG_STATE, assumed=Reason("the document shows no dispute transitions"))
 ASSET_NOT_FOUND = Failure(404, "Asset not found: {token}", "no contract accepts the token", Reason(WITHDRAWAL, WIDELY))
 NOT_AN_ADMIN = Failure(
-    403, "{address} is not an admin of the contract", "the address making the withdrawal is not an admin", WITHDRAWAL
+    403, "{address} is not an admin of the contract", "the withdrawing address is not an admin", WITHDRAWAL
 )
 SIGNATURE_ACTIVE = Failure(
     409, "Another withdrawal signature is still active", "another signature is still active", Reason(WITHDRAWAL, WIDELY)
@@ -344,7 +343,7 @@ class Operations:
         source="Endpoints 3",
     )
     simulate_reversal = Operation(
-        doc="Reverse an open authorization, in full or down to a remaining amount, without a posted transaction.",
+        doc="Reverse an open authorization, in full or down to a remaining amount.",
         method="POST",
         path="/simulate/transactions/{transactionId}/reverse",
         takes=SimulateReversal,
@@ -374,7 +373,7 @@ class Operations:
         effect=effects.CREATE_PAYMENT_ACCOUNT,
         failures=(INVALID_ACCOUNT, UNAUTHORIZED, FORBIDDEN, TEAM_NOT_FOUND, SERVER_FAILURE),
         source="Endpoints 6",
-        assumed=Reason("the success status code is not shown; 200 is assumed, any 2xx is accepted"),
+        assumed=Reason("the document does not show the success status; 200 is assumed, any 2xx is accepted"),
     )
     delete_payment_account = Operation(
         doc="Delete a payment account.",
@@ -387,7 +386,7 @@ class Operations:
         success=204,
         source="Endpoints 7",
         assumed=Reason(
-            "the success status code and body are not shown; 204 without a body is assumed, any 2xx is accepted"
+            "the document shows no success status and no body; 204 without a body is assumed, any 2xx is accepted"
         ),
     )
     update_user = Operation(
@@ -401,7 +400,7 @@ class Operations:
         source="Endpoints 8",
     )
     update_ubo = Operation(
-        doc="Update the application of a company's owner (UBO), to reapply.",
+        doc="Let a company's owner (UBO) reapply with updated data.",
         method="PATCH",
         path="/issuing/applications/company/{companyId}/ubo/{uboId}",
         takes=UpdateUbo,
@@ -419,7 +418,9 @@ class Operations:
         effect=effects.UPDATE_DISPUTE,
         failures=(_bad(), DISPUTE_STATE, UNAUTHORIZED, _unknown("Dispute")),
         source="Endpoints 10",
-        assumed=Reason("the response body is not shown; a dispute is expected, an empty body is accepted too", WIDELY),
+        assumed=Reason(
+            "the document does not show the response body; a dispute is expected, an empty body is accepted too", WIDELY
+        ),
     )
     create_user_application = Operation(
         doc="Create a consumer application for a user, which then goes through KYC review.",

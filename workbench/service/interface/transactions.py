@@ -29,8 +29,8 @@ __all__ = [
 ]
 """Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
-REQUIRED = Reason("which body fields are required is not shown", WIDELY, "need")
-NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)
+REQUIRED = Reason("the document does not show which body fields are required", WIDELY, "need")
+NAME = Reason("the document does not name the field that requests a decline", WIDELY)
 
 
 @record
@@ -52,7 +52,10 @@ class SimulateReversal:
     """Reverse an open authorization, in full or down to a remaining amount. Source: Endpoints 4."""
 
     transaction_id: str = about("Transaction to reverse", ID)
-    new_amount: int | Full = about("Remaining authorized amount; FULL (omitted when sent) reverses all of it", CENTS)
+    new_amount: int | Full = about(
+        "Authorized amount that remains after the reversal; FULL (field omitted) reverses the entire authorization",
+        CENTS,
+    )
 
 
 @record
@@ -61,7 +64,7 @@ class SimulateRefund:
 
     transaction_id: str = about("Transaction to refund", ID)
     amount: int | Full = about(
-        "Amount in the merchant's currency; FULL (omitted when sent) refunds the full settlement amount", CENTS
+        "Amount in the merchant's currency; FULL (field omitted) refunds the full settled amount", CENTS
     )
 
 
@@ -75,7 +78,7 @@ class SimulatedTransaction(Answer):
     completion_reason: CompletionReason | str | None = about("Reason for the completion", default=None)
 
 
-FIELDS = Reason("the fields of the dispute record are not shown", WIDELY)
+FIELDS = Reason("the document shows no fields of the dispute record", WIDELY)
 
 
 @record
@@ -105,7 +108,7 @@ class Dispute(Answer):
     resolved_at: datetime | None = about("Resolution time", MOMENT, default=None)
 
 
-PARAMETER = Reason("the names of the query parameters are not shown")
+PARAMETER = Reason("the document does not name the query parameters")
 MAX_LIMIT = 100
 MAX_OFFSET = 10_000
 
@@ -119,7 +122,7 @@ class ListRewardsActivity:
         "Type of the items: earned or redeemed", default=None, assumed=PARAMETER
     )
     limit: int | None = about(
-        "Maximum number of items (default 20)",
+        "Maximum number of items",
         minimum=1,
         maximum=MAX_LIMIT,
         default=None,
@@ -127,7 +130,7 @@ class ListRewardsActivity:
         assumed=PARAMETER,
     )
     offset: int | None = about(
-        "Number of items to skip (default 0)",
+        "Number of items to skip",
         minimum=0,
         maximum=MAX_OFFSET,
         default=None,
@@ -147,7 +150,7 @@ class RewardsItem(Answer):
     id: str | None = about("Id of the item", default=None)
     points: Decimal | None = about("Amount of points", format="decimal", unit="points", default=None)
     reason: str | None = about(
-        "For earned items currently CARD_SPEND in all rows, also for non-card adjustments", default=None
+        "For earned items, currently CARD_SPEND in all rows, also for non-card adjustments", default=None
     )
     status: str | None = about("Item status", default=None)
     merchant_name: str | None = about("Merchant name", default=None)

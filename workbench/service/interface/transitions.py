@@ -15,7 +15,7 @@ class Transition:
 
 
 Table = Mapping[tuple[str, str], Transition]
-"""Transitions by status and action; no others are possible.
+"""All possible transitions, by status and action.
 
 Documented: A transaction is authorized, declined or settled. An open authorization can be reversed, and a settled
 transaction refunded. `tosNotAccepted` becomes `approved` when the terms are accepted. An application is reviewed after

@@ -19,8 +19,9 @@ __all__ = [
 
 
 class Word(StrEnum):
-    """An enum value of the interface. Answers may contain other values, as plain text. A comparison with a misspelled
-    value warns.
+    """An enum value of the interface. Answers may contain other values, as plain text.
+
+    A comparison with a misspelled value warns.
     """
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Conversion of this package's objects to JSON values and CSV, with private values masked unless revealed."""
+"""Conversion of workbench objects to JSON values and CSV, with private values masked unless revealed."""
 
 import io
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from workbench.service.rendering.text import guarded
 
 
 def json_values(x: Any, *, reveal: bool = False) -> Any:
-    """Return a record, a plain object, a mapping, or a list of these, as JSON values. Records have wire names."""
+    """Convert a record, an attrs object, a mapping, or a list of them to JSON values. Records get wire names."""
     if is_record(x):
         x, reveal = converter().unstructure(x) if reveal else masks.masked(x), True
     elif isinstance(x, masks.MaskedDict) and not reveal:

@@ -1,7 +1,7 @@
 """Design tokens: the look of each status, and page colors, sizes and spacing in light and dark themes.
 
 A status has the same color, mark and word in text, HTML, charts and forms. Color-blind readers can distinguish the
-palette. Without color, mark and word show the meaning.
+colors. Without color, mark and word show the meaning.
 """
 
 from collections.abc import Mapping

@@ -178,7 +178,7 @@ _SAME: Mapping[tuple[Kind, str], str] = {
     ("transaction", "completed"): "settled",
     ("transaction", "refunded"): "settled",
 }
-"""State in the diagram, by kind and by the different name that events or lists use for it."""
+"""State in the diagram, by kind and the other name that events or lists use."""
 
 _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
 
@@ -199,11 +199,11 @@ class _Diagram:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.places = places = _PLACES[kind]
-        # by pair of states, the actions that lead from the first state to the second
+        # actions that lead from one state to another, by pair of states
         self.edges: dict[tuple[str, str], list[str]] = {}
-        self.loops: dict[str, list[str]] = {}  # by state, the actions that do not change it
-        self.free: dict[str, list[str]] = {}  # by action that may lead to any state, the states in which it is possible
-        # by state, the left edge, middle and width of its box in pixels
+        self.loops: dict[str, list[str]] = {}  # actions that do not change the state, by state
+        self.free: dict[str, list[str]] = {}  # start states of actions that may lead to any state, by action
+        # left edge, middle and width of each state's box, in pixels
         self.boxes: dict[str, tuple[float, float, float]] = {}
         for (start, action), transition in _TABLES[kind].items():
             name, to = word(action), transition.to

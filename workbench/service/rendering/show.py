@@ -61,7 +61,7 @@ _STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"
 
 
 def plain(x: object, width: int = 100, *, reveal: Collection[str] = (), paint: Paint = unpainted) -> str:
-    """Return any object of this package as plain text.
+    """Return any workbench object as plain text.
 
     Args:
         width: Width of the terminal in columns. Prose wraps, but ids and addresses never do.
@@ -72,7 +72,7 @@ def plain(x: object, width: int = 100, *, reveal: Collection[str] = (), paint: P
 
 
 def html(x: object, *, reveal: Collection[str] = ()) -> str:
-    """Return any object of this package as static, escaped HTML for light and dark themes."""
+    """Return any workbench object as static, escaped HTML for light and dark themes."""
     from workbench.service.rendering import markup  # imported late, since a terminal does not need it
 
     return markup.write(describe(x, reveal=reveal))
@@ -103,8 +103,7 @@ def html_table(rows: Sequence[Any], *, limit: int = MAX_ROWS) -> str:
 
 
 def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
-    """Return the block that shows an object: a record, an error, problems, a mapping, a list of these, or any object
-    with `sheet()`.
+    """Return the block that shows a record, an error, problems, a mapping, a list of them, or an object with `sheet()`.
 
     Args:
         reveal: Attribute names, or dotted paths, of private members to show unmasked.
@@ -373,10 +372,10 @@ def error_sheet(error: BaseException) -> Sheet:
 
 
 def register(shell: Any) -> Callable[[], None]:
-    """Register formatters in an IPython shell for records, lists of records, and errors without tracebacks.
+    """Register formatters in an IPython shell for records and lists of records, and show errors without tracebacks.
 
     Returns:
-        A function that unregisters them.
+        A function that unregisters the formatters.
     """
     formatters = shell.display_formatter.formatters
     as_html, as_text = formatters["text/html"], formatters["text/plain"]
@@ -414,7 +413,7 @@ def _pretty_of_many(usual: Callable[..., None], x: object, printer: Any, cycle: 
 def _say(
     shell: Any, kind: type[BaseException], error: BaseException, trace: object, tb_offset: object = None
 ) -> list[str]:
-    """Show only the message of an error of this package. `%tb` shows the traceback, without values of the request."""
+    """Show only the message of a workbench error. `%tb` shows the traceback, without values of the request."""
     parts = plain(error).split("\n")
     show_traceback(shell, kind, error, parts)
     return parts

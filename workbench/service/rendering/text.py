@@ -38,7 +38,7 @@ MAX_ROWS = 200
 
 
 def _line(text: str) -> str:
-    """Return text without the control and direction characters that a terminal or a page would interpret."""
+    """Escape the control and direction characters of a text, which a terminal or a page would interpret."""
     return text if text.isprintable() else visible(text)
 
 
@@ -47,7 +47,7 @@ def _each_line(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _with_breaks(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return texts without control characters other than line breaks."""
+    """Escape the control characters of texts, except line breaks."""
     return tuple("\n".join(map(_line, text.split("\n"))) for text in texts)
 
 
@@ -143,7 +143,7 @@ def money(cents: int, currency: str | None = "USD") -> str:
 
 
 def moment(value: datetime) -> str:
-    """Return a time in UTC in readable form: `2026-11-21 07:42:10 UTC`, with milliseconds if it has them."""
+    """Return a time in UTC in readable form: `2026-11-21 07:42:10 UTC`, with milliseconds if it has a fraction."""
     utc = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     fine = "milliseconds" if utc.microsecond else "seconds"
     return utc.replace(tzinfo=None).isoformat(sep=" ", timespec=fine) + " UTC"
@@ -157,7 +157,7 @@ def label(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Capitalize the first letter and abbreviations of a text: `User ID`."""
+    """Capitalize the first letter and abbreviations of a text: `user id` becomes `User ID`."""
     text = re.sub(_ABBREVIATIONS, lambda match: match.group().upper(), text)
     return text[:1].upper() + text[1:]
 
@@ -236,9 +236,7 @@ FORMULA = "=+-@\t\r\n＝＋－＠"
 
 
 def guarded(value: object) -> Any:
-    """Return a value for a CSV cell, with `'` before text that a spreadsheet would run. Readers of files remove the
-    `'`.
-    """
+    """Return a value for a CSV cell. Text that a spreadsheet would run gets a leading `'`; file readers remove it."""
     if not isinstance(value, str):
         return value
     return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
@@ -413,7 +411,7 @@ class Screen:
 
     @property
     def paint(self) -> Paint:
-        """Function that colors text for this stream, or returns it unchanged."""
+        """Function that colors text for this stream, or returns the text unchanged."""
         return paint if self.color else unpainted
 
 

@@ -81,7 +81,7 @@ class List {
     this.forget();
   }
 
-  /** Merge other rows into rows in the order of the list. Of rows with the same time, the last one comes first. */
+  /** Merge other rows into rows in the order of the list. Of rows with the same time, the last row comes first. */
   inserted(rows, others) {
     const column = this.newest && this.column(this.newest), time = (row) => (column ? column.of[column.at[row]] ?? -Infinity : 0);
     const isBefore = (a, b) => (this.newest === null ? a < b : time(a) > time(b) || (time(a) === time(b) && a > b));

@@ -90,9 +90,8 @@ function render({ model, el }) {
     show(line, span("", text), undone && button("edge undo", undo, "Undo"), button("edge", () => say(""), "×", "Dismiss message"));
   }
 
-  // lists
 
-  /** Return a list by name. The first request reads the list, and later ones only its changes. `early` shows the first rows of a long list. */
+  /** Return a list by name. The first request reads the list, and later requests only its changes. `early` shows the first rows of a long list. */
   async function held(name, how, early) {
     let list = lists.get(name);
     if (list && !how && !stale.has(name)) return list;
@@ -203,7 +202,6 @@ function render({ model, el }) {
     go({ list: found.name, ...PLAIN }, false);
   }
 
-  // the head and the overview
 
   function drawHead() {
     show(headline, button("edge", () => step(past, future), "←", "Back"), button("edge", () => step(future, past), "→", "Forward"), h("strong", {}, "Workbench"), info.environment && span(`where ${info.environment}`, info.environment.toUpperCase()),
@@ -233,7 +231,6 @@ function render({ model, el }) {
     overview.draw();
   }
 
-  // details and forms
 
   function closeDrawer() {
     if (opened || formView) ask("close_form").catch(() => {});
@@ -360,7 +357,6 @@ function render({ model, el }) {
     place.querySelector("input, select, button").focus();
   }
 
-  // the keyboard
 
   /** Close the menu, form or details that was opened last. The focus returns to the element that opened it. */
   function escape() {
@@ -386,7 +382,6 @@ function render({ model, el }) {
     if (act_) { event.preventDefault(); act_(); }
   });
 
-  // changes
 
   /** Show the current state. With `again`, the kernel rereads the list in view. */
   function refresh(again = false) {

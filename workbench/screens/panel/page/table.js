@@ -57,7 +57,7 @@ function makeTable(host, second) {
 
   const isSlim = () => grid.clientWidth < SLIM;
 
-  /** The displayed columns in order: pinned, first, status, text, amounts (which a narrow table must not cut off), and the others. */
+  /** The displayed columns in order: pinned, first, status, text, amounts (which a narrow table must not cut off), and all other columns. */
   function columns() {
     const first = pinned(), not = hidden(), amounts = list.columns.findIndex((one) => one.kind === "money");
     slim = isSlim();
@@ -112,13 +112,13 @@ function makeTable(host, second) {
     show(notes, [...list.notes, ...list.unknown(full()).map((name) => `No column is called ${name}: it is searched as text.`)].map((one) => h("div", {}, one)), parts());
     const all = rowsOf(list.partial ? list.all : list.count), none = !count && full();
     show(foot, span("count", none ? "0 matches" : count === list.count ? all : `${grouped(count)} of ${all}`),
-      none && button("edge clear", () => filter([], ""), "Clear filter"), list.partial ? aside("Reading the others …") : sums(list.sums(table.all)));
+      none && button("edge clear", () => filter([], ""), "Clear filter"), list.partial ? aside("Reading the other rows …") : sums(list.sums(table.all)));
     drawSummary();
     drawRows();
     drawChosen();
   }
 
-  /** Show which part of a long list is visible, with links to the others. */
+  /** Show which part of a long list is visible, with links to the other parts. */
   function parts() {
     if (list.all <= list.most || list.partial) return null;
     const part = list.first / list.most, last = Math.ceil(list.all / list.most) - 1, column = list.columns.find((one) => isTime(one.kind));
