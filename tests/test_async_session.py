@@ -81,6 +81,21 @@ def test_every_operation_is_awaited(where: str | None) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.timeout(60)
+def test_a_canceled_wait_for_an_event_holds_up_nothing() -> None:
+    """The thread of a canceled wait ends at once, so that the event loop and the program end too."""
+
+    async def run() -> None:
+        async with await wb.connect_async() as api:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await api.inbox.wait("card.updated", timeout=3600)
+            with pytest.raises(UsageError, match="timeout must be a number"):
+                await api.inbox.wait("card.updated", timeout="5")  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
 def test_both_kinds_of_session_take_the_same_arguments() -> None:
     """`connect` and `connect_async` have the same signature, with every argument named."""
     plain, awaited = inspect.signature(wb.connect), inspect.signature(wb.connect_async)
