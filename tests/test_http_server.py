@@ -204,8 +204,9 @@ def test_port_that_is_taken(url: str) -> None:
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"port": 65536}, "port must be from 0 to 65535"),
-        ({"port": -1}, "port must be from 0 to 65535"),
+        ({"port": 65536}, "port must be a whole number from 0 to 65535"),
+        ({"port": -1}, "port must be a whole number"),
+        ({"port": "80"}, "port must be a whole number"),
         ({"host": "203.0.113.1"}, "Choose an address of this machine"),
         ({"hosts": ["sandbox.example:8443"]}, "without a port or path, such as localhost, not sandbox.example:8443"),
         ({"hosts": ["http://sandbox.example/", "a b"]}, "without a port or path"),

@@ -218,8 +218,8 @@ def test_a_laptop_installs_from_a_class(
 ) -> None:
     """One line checks the certificate, installs without a package index, and tests the result.
 
-    A copied folder installs too. `make soak` installs the workbench without extras; `python -m tests.classroom.offline` with
-    all, without a network.
+    A copied folder installs too. `make soak` installs the workbench without extras;
+    `python -m tests.classroom.offline` installs it with all of them, without a network.
     """
     index, folder = tmp_path / "index", tmp_path / "class"
     index.mkdir()

@@ -60,7 +60,7 @@ def test_runs_to_the_end(path: Path, ran: Run) -> None:
 
 @each
 def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...], tmp_path: Path) -> None:
-    """Outputs, widget state and stored files contain no private value; the history only planted values that were typed."""
+    """Outputs, widget state and stored files contain no private value; the history only planted values."""
     executed = ran(path)
     shown = f"{executed.outputs} {executed.widgets} {executed.kept}"
 

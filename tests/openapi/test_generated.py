@@ -82,7 +82,7 @@ def go(folder: Path) -> str:
 
 
 def java(folder: Path) -> str:
-    """Compile the Java client with the generator's own libraries, and an annotation that only JDK 8 and earlier have."""
+    """Compile the Java client with the generator's own libraries and an annotation that newer JDKs lack."""
     generate(folder, "java", "--library", "native", "--additional-properties", "openApiNullable=false")
     (folder / "Generated.java").write_text(
         'package javax.annotation; public @interface Generated { String[] value(); String date() default ""; '

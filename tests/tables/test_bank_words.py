@@ -1,4 +1,4 @@
-"""Words and marks of banks in several languages: each means one thing, or the file is refused with a question."""
+"""Words and marks of banks in several languages have one meaning, or the file is refused with a question."""
 
 import decimal
 from datetime import date
@@ -32,7 +32,7 @@ SIDES = {
 
 @pytest.mark.parametrize("language", SIDES)
 def test_a_column_of_sides_is_asked_for(tmp_path: Path, language: str) -> None:
-    """Amounts without a sign are not all positive if a column says credit or debit in any language, or for one side."""
+    """If another column may say credit or debit, in any language, amounts without a sign are not taken as positive."""
     debit, credit = SIDES[language]
     text = f"day;a;s\n2026-03-01;12,50;{debit}\n2026-03-02;3,00;{credit}\n"
     with pytest.raises(UnclearTable, match=r"'side': 's'.*'text': 's'"):
@@ -55,7 +55,7 @@ MARKS = {
 def test_an_amount_without_a_mark_is_of_the_other_side(
     tmp_path: Path, case: str, credit: str, cents: list[int]
 ) -> None:
-    """A statement often marks one side, and a sign that repeats the mark is not a second sign."""
+    """Often only one side is marked. A minus sign beside the mark does not reverse the side again."""
     cells = "".join(f"2026-03-01;{amount} {mark}\n" for amount, mark in MARKS[case])
     column = "".join(f"2026-03-01;{amount};{mark}\n" for amount, mark in MARKS[case])
 
@@ -81,7 +81,7 @@ BALANCES = {
 
 @pytest.mark.parametrize("case", BALANCES)
 def test_a_balance_is_not_a_row_without_a_word(tmp_path: Path, case: str) -> None:
-    """An amount without a date in a dated ledger, or beside the word balance in any language, is left out or asked for."""
+    """A balance or total, in any language, is left out or leads to a question."""
     text = "day;text;a\n" + BALANCES[case]
     try:
         found = read(tmp_path, text)
@@ -96,7 +96,7 @@ def test_a_balance_is_not_a_row_without_a_word(tmp_path: Path, case: str) -> Non
     "name", ["a (TEUR)", "a in thousands", "a (000s)", "a k€", "a in Mio. EUR", "金額（千円）", "amount_usd_thousands"]
 )
 def test_thousands_are_not_taken_for_units(tmp_path: Path, name: str) -> None:
-    """A column whose name says thousands or millions is refused, unless `unit` says that it is in the main unit."""
+    """A column name with thousands or millions leads to a question, which `unit` answers."""
     text, columns = f"day;{name}\n2026-03-01;12,50\n", {"at": "day", "amount": name}
     with pytest.raises(UnclearTable, match=r"unit='main'"):
         read(tmp_path, text, columns=columns)

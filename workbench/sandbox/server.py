@@ -65,7 +65,7 @@ NOT_JSON = "the content type must be application/json"
 _DOCS = "/docs/"
 _READING = ("GET", "HEAD")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
-_PART = 200  # number of rows per read and write
+_PART = 200  # number of rows read while the state is locked
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
@@ -152,7 +152,7 @@ class App:
         return scheme + space + self._own_keys.get(key, key)
 
     def _callers_key(self, key: str) -> str:
-        """Return this URL's key in place of the sandbox's key."""
+        """Return the key that replaces a key of the sandbox at this URL; the same key if none replaces it."""
         return self._new_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:

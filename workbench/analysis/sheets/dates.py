@@ -121,7 +121,7 @@ def _date(year: str, month: str, day: str) -> date | None:
         return None
     number = int(year)
     if len(year) == 2:
-        if number > _LAST_SHORT_YEAR:  # the century is ambiguous
+        if number > _LAST_SHORT_YEAR:  # might be a year of the 20th century
             return None
         number += 2000
     if number not in _CALENDAR_YEARS and number != 9999:

@@ -314,7 +314,7 @@ _DTYPES: Mapping[Any, Any] = {
     pa.float64(): pd.Float64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
-"""pandas type for each Arrow type that does not keep its type."""
+"""pandas type by Arrow type. Columns of any other type keep their Arrow type (`ArrowDtype`)."""
 
 
 def to_pandas(values: Any, column: Column | None = None) -> Any:

@@ -196,7 +196,7 @@ class Columns:
         return first
 
     def _signed(self, name: str, parts: Sequence[Any], values: list[Decimal | None]) -> list[Decimal | None]:
-        """Return numbers with the signs of their sides, if the cells say credit or debit."""
+        """Return numbers, with a sign for credit or debit if any cell states its side."""
         sides = [part.side if isinstance(part, WrittenNumber) else "" for part in parts]
         if not any(sides):
             return values
@@ -205,10 +205,10 @@ class Columns:
     def by_side(
         self, names: Sequence[str], values: Sequence[Decimal | None], sides: Sequence[str | None]
     ) -> list[Decimal | None]:
-        """Return amounts with the signs of their sides, credit or debit.
+        """Return amounts with a sign for their side, credit or debit.
 
-        If the file marks only one side, amounts without a mark are of the other side. A minus sign that all amounts of
-        one side have repeats the mark; on some of them, it reverses the amount.
+        If the file marks only one side, unmarked amounts belong to the other side. A minus sign on all amounts of a
+        side repeats the mark. A minus sign on some of them reverses these amounts.
         """
         positive = self.answers.get("credit")
         marked = {side for value, side in zip(values, sides, strict=True) if value and side}

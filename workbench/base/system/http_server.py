@@ -410,8 +410,8 @@ def bind(host: str, port: int) -> socket.socket:
         PortTaken: The port is in use, or the address does not belong to this machine.
         UsageError: The port is not a port number.
     """
-    if not 0 <= port <= 65535:
-        raise UsageError([Problem("port", "maximum", "must be from 0 to 65535")])
+    if type(port) is not int or not 0 <= port <= 65535:
+        raise UsageError([Problem("port", "maximum", "must be a whole number from 0 to 65535")])
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is explicitly IPPROTO_TCP
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
