@@ -1,4 +1,4 @@
-"""A form in JupyterLab: filled with a mistake, corrected, sent; hostile text, other themes, narrow pages, a dead kernel."""
+"""Forms in JupyterLab: mistakes, sending, keys, saved notebooks, themes, narrow pages, and a dead kernel."""
 
 from pathlib import Path
 

@@ -36,7 +36,7 @@ def coffee(api: Any) -> None:
 
 
 def test_check_uses_the_latest_session() -> None:
-    """This holds if no session is given and none is bound to the task."""
+    """Without a session of the task, the check uses the latest session."""
     with wb.connect(seed=SEED), wb.connect(seed=SEED) as api:
         coffee(api)
 
@@ -44,7 +44,7 @@ def test_check_uses_the_latest_session() -> None:
 
 
 def test_check_uses_the_session_of_the_task() -> None:
-    """This holds even if another session is opened later."""
+    """The check uses the session in which the task was shown, even if another is opened later."""
     with wb.connect(seed=SEED) as api:
         course.task("start-1")
         with wb.connect(seed=SEED):

@@ -38,7 +38,7 @@ def history(sandbox: wb.Sandbox) -> History:
 
 @pytest.mark.parametrize("name", [*REPORTS, *PERIODS])
 def test_net_is_posted_less_refunded(history: History, name: str) -> None:
-    """This holds in each row of each report with these amounts."""
+    """In each row of each report, net equals posted minus refunded."""
     rows = {**REPORTS, **PERIODS}[name](history)[MONEY].fillna(0)
 
     assert rows["refunded_cents"].any()

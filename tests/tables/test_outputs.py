@@ -1,4 +1,4 @@
-"""Files, pages and displays of sample frames, compared by digest. `python -m tests.tables.test_outputs` writes outputs.txt.
+"""Files, pages and displays of frames, compared by digest. `python -m tests.tables.test_outputs` writes outputs.txt.
 
 A line has the output, its part, and its digest. A change of any head, width, format, total or number changes the line:
 look at the new output, then write the file again. The wording of sentences is not compared.

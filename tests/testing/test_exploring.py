@@ -1,4 +1,4 @@
-"""Applications in simulated universes: planted bugs are found with a short story, a right one passes, and all of it replays."""
+"""Applications in simulated universes: planted bugs are found, correct applications pass, and runs can be replayed."""
 
 import asyncio
 import sqlite3
@@ -57,7 +57,7 @@ def found(application: Any) -> Exploration:
     ],
 )
 def test_a_planted_bug_is_found(application: Any) -> None:
-    """Within 500 universes, with a short story; `python -m tests.testing.planted` prints the processor time."""
+    """The failure has few decisions and a short story. `python -m tests.testing.planted` prints the processor time."""
     result = found(application)
 
     assert result.failure is not None
@@ -67,7 +67,7 @@ def test_a_planted_bug_is_found(application: Any) -> None:
 
 
 class TillWithAFailingJob(Till):
-    """Its job fails each time."""
+    """An application whose job fails each time."""
 
     def main(self) -> None:
         raise sqlite3.OperationalError("database is locked")
@@ -75,7 +75,7 @@ class TillWithAFailingJob(Till):
 
 @pytest.mark.slow
 def test_a_job_that_fails_is_a_line_of_the_story() -> None:
-    """As a task that fails is: the universe goes on, and what the job left undone is found."""
+    """The universe continues after a failed job, and the story has the job's error."""
     result = explored(TillWithAFailingJob, universes=300)
 
     assert result.failure is not None
@@ -83,7 +83,7 @@ def test_a_job_that_fails_is_a_line_of_the_story() -> None:
 
 
 def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
-    """An invariant that holds in the second run of the same universe leaves nothing to make smaller."""
+    """A failure that does not recur is reported without reducing its universe."""
     broken = iter([False, False, False, True])
 
     def breaks_once(universe: Universe) -> None:
@@ -170,7 +170,7 @@ def test_a_scenario_plans_the_traffic() -> None:
 
 
 class UsesAThread(Shop):
-    """Waits for a thread, and hides what it returns."""
+    """An application that waits for a thread, and hides the error."""
 
     async def take(self, event: dict[str, Any]) -> int:
         try:
@@ -181,7 +181,7 @@ class UsesAThread(Shop):
 
 
 class StartsAThread(Shop):
-    """Starts a thread that goes on."""
+    """An application that starts a thread, which continues."""
 
     def start(self) -> None:
         super().start()
@@ -190,7 +190,7 @@ class StartsAThread(Shop):
 
 
 class OpensASocket(Shop):
-    """Opens a connection of its own."""
+    """An application that opens a network connection."""
 
     async def take(self, event: dict[str, Any]) -> int:
         await asyncio.open_connection("127.0.0.1", 9)
@@ -223,7 +223,7 @@ def test_the_fixture_explores_as_the_marker_says(explore: Any) -> None:
 
 
 class Idle:
-    """Accepts everything, and books nothing."""
+    """An application that accepts everything, and books nothing."""
 
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
@@ -236,7 +236,7 @@ class Idle:
 
 
 def test_a_job_that_fails_is_counted_in_a_result_without_a_failure() -> None:
-    """An application whose job fails each time may book correctly, and the result says that the job fails."""
+    """The result counts failed jobs, even if the books are correct."""
 
     class Failing(Idle):
         def main(self) -> None:
@@ -254,7 +254,7 @@ def test_a_job_that_fails_is_counted_in_a_result_without_a_failure() -> None:
 
 
 def test_a_status_that_is_text_is_shown_as_text() -> None:
-    """The story of an application that returns the status as text shows why it is not accepted."""
+    """The story shows a status returned as text in quotes, which explains why it is not accepted."""
 
     class Text(Idle):
         def receive(self, headers: Any, body: bytes) -> Any:
@@ -278,7 +278,7 @@ def test_a_status_that_is_text_is_shown_as_text() -> None:
     ids=lambda value: str(value)[:30],
 )
 def test_an_exploration_that_would_find_nothing_is_refused(options: dict[str, Any], words: str) -> None:
-    """Options with which no failure can be found are refused: no universe, no module, an invariant without effect."""
+    """Options with which no failure can be found are refused, such as no universe."""
     with pytest.raises(UsageError, match=words):
         testing.explore(Idle, **options)
 

@@ -1,4 +1,4 @@
-"""What tests of an application use: sessions, coverage and the pytest plugin."""
+"""Tools for testing an application: sessions, coverage and the pytest plugin."""
 
 import subprocess
 import sys
