@@ -192,7 +192,7 @@ def test_type_of_file_system() -> None:
 
 
 def test_new_file_is_private(tmp_path: Path) -> None:
-    """A new file, and a folder created for it, are accessible only to their owner, whatever the umask."""
+    """A new file in a new folder is accessible only to its owner."""
     opened(tmp_path / "a" / "b" / "ours.db").close()
 
     assert stat.S_IMODE((tmp_path / "a" / "b" / "ours.db").stat().st_mode) == 0o600

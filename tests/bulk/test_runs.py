@@ -360,7 +360,7 @@ def test_an_unexpected_error_leaves_a_row_unknown_and_stops_the_run(sandbox: San
 
 
 def test_the_file_holds_no_request_bodies(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The file contains only row numbers, outcomes, ids and keyed digests."""
+    """The files of a run contain no personal value of its requests."""
     run(api_of(sandbox).create_user_application, people(3), path=tmp_path / "run", progress=False)
     text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
 

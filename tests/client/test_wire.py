@@ -462,7 +462,7 @@ def test_long_refusals_are_cut() -> None:
 
 @given(body=st.binary(max_size=200), status=st.integers(200, 599))
 def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
-    """Any response gives an answer or an error of this package, and one of the four outcomes."""
+    """Any response gives an answer or an error of this package, and the outcome done, refused or unknown."""
     client = client_on(Service(httpx.Response(status, content=body)))
     ours = (ApiError, OutcomeUnknown, UnexpectedAnswer, UnexpectedRedirect)
     with contextlib.suppress(*ours):
@@ -711,7 +711,7 @@ def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseExcept
 
 @pytest.mark.slow
 def test_an_outage_is_not_made_worse() -> None:
-    """In an outage the shared budget keeps requests below 1.1 times the calls, and the error says so."""
+    """In an outage of 1,000 calls the shared budget allows only 100 retries."""
     service = Service(httpx.ConnectError("x"))
     client = client_on(service)
     for _ in range(1000):
@@ -1030,7 +1030,7 @@ def test_what_json_does_not_have_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("status", [101, 199, 600, 999])
 def test_unusual_statuses_are_unknown(status: int) -> None:
-    """After an undefined status an effect is unknown, and a read has no answer."""
+    """After an undefined status an effect is unknown, and a read raises an ApiError."""
     with pytest.raises(OutcomeUnknown):
         client_on(Service(httpx.Response(status))).simulate_authorization(**PURCHASE)
     with pytest.raises(ApiError):

@@ -184,7 +184,7 @@ def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
 
 @pytest.mark.parametrize("value", [0, 1, FULL, 2**256])
 def test_zero_and_full_are_amounts(value: Any) -> None:
-    """Zero and FULL are valid amounts, and large amounts are exact."""
+    """Zero, FULL and large amounts are valid."""
     assert problems(build(transactions.SimulateRefund, {"transaction_id": CARD, "amount": value})) == ()
 
 

@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import workbench as wb
 from tests.canaries.notebooks import plant
 from tests.canaries.planted import found
+from tests.notebooks.kernels import Kernels
 from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, numbers_not_shown, offline
 from workbench.course.classroom import ClassServer
 from workbench.course.task_files import EXERCISES
@@ -23,15 +25,16 @@ _TWICE = ("01",)  # the other notebooks run twice in `make soak`
 Run = Callable[[Path], Executed]
 
 
-def run(path: Path, folder: Path, **variables: str) -> Executed:
+def run(path: Path, folder: Path, kernels: Kernels | None = None, **variables: str) -> Executed:
     """Run all cells of a notebook, in which planted people replace the made-up ones."""
-    return execute(plant(path, folder)[0], folder, **variables)
+    return execute(plant(path, folder)[0], folder, kernels, **variables)
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a function that runs each notebook once."""
-    return cache(lambda path: run(path, tmp_path_factory.mktemp(path.stem)))
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Yield a function that runs each notebook once."""
+    with Kernels() if hasattr(os, "pidfd_open") else nullcontext() as kernels:
+        yield cache(lambda path: run(path, tmp_path_factory.mktemp(path.stem), kernels))
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +140,7 @@ def test_reads_without_widgets(path: Path, ran: Run) -> None:
     ids=IDS,
 )
 def test_same_bytes_twice(path: Path, ran: Run, tmp_path: Path) -> None:
-    """Two runs of a notebook give the same outputs."""
+    """Two runs of a notebook, in processes with different hashes, give the same outputs."""
     assert ran(path).outputs == run(path, tmp_path).outputs
 
 

@@ -410,3 +410,15 @@ def test_a_question_about_a_file_names_the_function_that_answers_it(tmp_path: Pa
     for read in (wb.history, history.reconcile):
         with pytest.raises(UsageError, match=r"read_table: a\.csv, column at .* pass tz='UTC'"):
             read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    "report", ["spend", "funnel", "transactions", "postings", "roll_forward", "changes", "cohorts"]
+)
+def test_an_amount_that_is_not_known_is_stated_in_each_report(report: str) -> None:
+    """A settlement without an amount adds nothing, which a reader of the total must know."""
+    rows = deliveries()
+    del rows[1]["event"]["body"]["spend"]["amount"]
+    notes = " ".join(getattr(wb.history(rows), report)().attrs["notes"])
+
+    assert re.search("with an unknown amount: 1|1 posting with an unknown amount", notes)

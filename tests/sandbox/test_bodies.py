@@ -96,7 +96,7 @@ def test_a_charset_beside_the_content_type_does_not_matter(api):
     ],
 )  # fmt: skip
 def test_a_member_that_breaks_its_rule_is_400_and_named(api, member, value):
-    """A broken rule gets a 400, whose message names the member but not the value."""
+    """A broken rule gets a 400 whose message names the member, and moves no money."""
     before = api.sandbox.balance(api.card)
 
     answer = api.call("POST", AUTHORIZE, authorization(**{member: value}))

@@ -282,7 +282,7 @@ def test_a_teaching_wallet_says_what_it_is(api):
 
 
 def test_a_served_sandbox_has_the_same_wallets(sandbox):
-    """A served sandbox's wallet gives the embedded sandbox's signature, and the key stays in the sandbox."""
+    """A served sandbox's wallet gives the same signature as the embedded sandbox's."""
     from workbench.sandbox.remote import RemoteSandbox
 
     admin = sandbox.guide()["contracts"][0]["admin_addresses"][0]

@@ -130,7 +130,7 @@ def test_production_is_refused_before_anything_is_sent() -> None:
 
 
 def test_an_async_session_awaits_a_run_and_its_file(tmp_path: Path) -> None:
-    """The same function returns a coroutine, and writes the same file as a synchronous run."""
+    """An async session's run is awaited, is read back from its file, and has the hash of a synchronous run."""
 
     async def twice() -> tuple[list[Run], int]:
         async with await wb.connect_async(seed=3) as api:

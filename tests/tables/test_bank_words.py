@@ -1,5 +1,6 @@
 """Words and marks of banks in several languages have one meaning, or the file is refused with a question."""
 
+import decimal
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,17 @@ def test_separators_at_the_end_of_each_row_hide_no_separator(tmp_path: Path) -> 
     """Rows of a Polish bank end in two more separators than their header."""
     text = '#Data;#Opis;#Kwota;\n2026-03-31;"ŻABKA";-12,50 PLN;;\n2026-03-30;"Wpływ";1 234,56 PLN;;\n'
     assert read(tmp_path, text, columns={"at": "#Data", "amount": "#Kwota"}, currency=None) == [-1250, 123456]
+
+
+@pytest.mark.parametrize("precision", [1, 3])
+def test_a_table_does_not_depend_on_the_decimal_context_of_the_caller(tmp_path: Path, precision: int) -> None:
+    """Not the amounts, their signs, the marks of sides nor the sum of a total."""
+    text = "day;a\n2026-03-01;1.234,567\n2026-03-02;-98.765,432\n2026-03-03;1.000,001\n;-96.530,864\n"
+    expected = [1_234_567, -98_765_432, 1_000_001]
+    with decimal.localcontext(prec=precision, rounding=decimal.ROUND_UP):
+        assert read(tmp_path, text, currency="KWD") == expected
+        assert read(tmp_path, text, currency="KWD", columns={"at": "day", "amount": "-a"}) == [
+            -cents for cents in expected
+        ]
+        marked = "day;a\n2026-03-01;1.234,567 DR\n2026-03-02;98.765,432 CR\n"
+        assert read(tmp_path, marked, currency="KWD", credit="-") == [1_234_567, -98_765_432]

@@ -236,6 +236,26 @@ def test_a_first_row_of_values_is_not_taken_for_names(tmp_path: Path, first: str
     assert wb.read_table(tmp_path / "a.csv", header=0).shape == (3, 2)
 
 
+@pytest.mark.parametrize("ending", ["comma", "semicolon", "tab", "bar", "xlsx"])
+def test_two_possible_lines_of_names_are_one_question(tmp_path: Path, ending: str) -> None:
+    """The second line is above more columns of numbers and dates, but the first line may have the names as well."""
+    rows = ["Account Period Owner", "Date Count Text", "2026-03-01 12 Shop", "2026-03-02 13 Cafe"]
+    separator = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}.get(ending, ",")
+    file = tmp_path / f"a.{'xlsx' if ending == 'xlsx' else 'csv'}"
+    if ending == "xlsx":
+        pd.DataFrame([row.split() for row in rows]).to_excel(file, header=False, index=False)
+    else:
+        file.write_text("\n".join(row.replace(" ", separator) for row in rows))
+
+    with pytest.raises(UnclearTable, match="the line with the column names") as caught:
+        wb.read_table(file)
+    assert [question.argument for question in caught.value.questions] == ["header"]
+    for header in (1, 2):
+        frame = wb.read_table(file, header=header)
+        assert [*frame] == rows[header - 1].split()
+        assert len(frame) == len(rows) - header
+
+
 UNITS = {
     "fractions are main units": ("a\n12.50\n3.00\n", "EUR", {}, [1250, 300]),
     "yen have no minor unit": ("a\n1250\n", "JPY", {}, [1250]),

@@ -6,7 +6,7 @@ and the argument that decides between them. Answers can be stored in a TOML file
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from workbench.analysis.sheets.questions import UnclearTable
 from workbench.analysis.tables.answers import Answers, Dates, write_answers
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.ledger_columns import Ledger
-from workbench.analysis.tables.rows import is_missing, mark_report, with_checked_marks
+from workbench.analysis.tables.rows import EXACT, is_missing, mark_report, with_checked_marks
 from workbench.analysis.tables.table_columns import CellProblem, Columns, as_text
 from workbench.analysis.tables.total_rows import total_rows
 from workbench.base.errors import Problem, UsageError, visible
@@ -108,7 +108,8 @@ def read_table(
         answers={**attrs.asdict(answers), "exact": suffix in RECORDS},
         others=_values(against),
     )
-    arrays = _arrays(table, reader, answers)
+    with localcontext(EXACT):
+        arrays = _arrays(table, reader, answers)
     if reader.questions:
         raise UnclearTable(reader.questions, path.name)
     frame = pd.DataFrame(arrays)
@@ -148,7 +149,8 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
     )
     table = _Table(names=names, rows=[], notes=list(grid.notes))
     table.left_out = [(row, "above the header") for row in grid.rows[: max(grid.head, 0)]]
-    totals = total_rows(names, grid.body, answers.totals, (answers.columns or {}).get("at"))
+    with localcontext(EXACT):
+        totals = total_rows(names, grid.body, answers.totals, (answers.columns or {}).get("at"))
     for index, row in enumerate(grid.body):
         if index in totals:
             table.left_out.append((row, totals[index]))
