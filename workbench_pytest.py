@@ -94,4 +94,14 @@ def inbox(workbench_session: Any) -> Any:
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     mark = request.node.get_closest_marker("workbench")
-    return {} if mark is None else dict(mark.kwargs)
+    if mark is None:
+        return {}
+    from workbench.base.errors import Problem, UsageError, unknown_name
+
+    names = ("behavior", "seed", "environment", "faults", "world", "universes")
+    problems = [unknown_name(name, names) for name in mark.kwargs if name not in names]
+    if mark.args:
+        problems.append(Problem("", "arguments", "arguments are given by keyword, such as behavior="))
+    if problems:
+        raise UsageError(problems, of="workbench")
+    return dict(mark.kwargs)

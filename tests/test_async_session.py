@@ -81,6 +81,21 @@ def test_every_operation_is_awaited(where: str | None) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.timeout(60)
+def test_a_canceled_wait_for_an_event_holds_up_nothing() -> None:
+    """The thread of a canceled wait ends at once, so that the event loop and the program end too."""
+
+    async def run() -> None:
+        async with await wb.connect_async() as api:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await api.inbox.wait("card.updated", timeout=3600)
+            with pytest.raises(UsageError, match="timeout must be a number"):
+                await api.inbox.wait("card.updated", timeout="5")  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
 def test_both_kinds_of_session_take_the_same_arguments() -> None:
     """`connect` and `connect_async` have the same signature, with every argument named."""
     plain, awaited = inspect.signature(wb.connect), inspect.signature(wb.connect_async)
@@ -92,7 +107,7 @@ def test_both_kinds_of_session_take_the_same_arguments() -> None:
 
 @pytest.mark.usefixtures("short_pauses")
 def test_a_profile_opens_an_async_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A profile sets the service, limits and key of an async session too."""
+    """An async session has the name and the service of its profile too."""
     (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "http://127.0.0.1:9/v1"\n')
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
@@ -182,7 +197,7 @@ def test_what_needs_a_thread_says_so(name: str) -> None:
 
 
 def test_a_session_does_the_same_awaited() -> None:
-    """Its members are those of a synchronous session except for closing. The table above lists each function."""
+    """An async session has the members of a synchronous one, except for closing. The table lists each function."""
     different = set(dir(wb.Session)) ^ set(dir(wb.AsyncSession))
     assert {name for name in different if not name.startswith("_")} == {"close", "aclose"}
     spaces = {"": wb, **{f"{name}.": getattr(wb, name) for name in dir(wb) if inspect.ismodule(getattr(wb, name))}}

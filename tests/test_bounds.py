@@ -146,7 +146,7 @@ def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> No
 
 
 def refused(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return how often the values of an answer that a client refuses are read, and print the processor time."""
+    """Return how often the body of an answer that a client refuses is decoded, and print the processor time."""
     decoder = Mock(wraps=strict_json._DECODER)
     monkeypatch.setattr(strict_json, "_DECODER", decoder)
     transport = httpx.MockTransport(lambda request: httpx.Response(200, content=body))
@@ -168,7 +168,7 @@ def refused(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_answers_of_many_values_are_refused_unread(
     begin: bytes, value: bytes, count: int, end: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds for several kinds of values in an answer of the maximum size."""
+    """An answer with too many values, of any kind, is refused without being decoded."""
     assert refused(begin + value * count + end, monkeypatch) == 0
 
 

@@ -142,6 +142,6 @@ def test_a_kernel_shows_the_arguments_of_an_operation_with_their_units(kernel: d
 
 
 def test_a_kernel_completes_the_members_of_an_answer(kernel: dict[str, object]) -> None:
-    """This holds for the first record of a list, and for a record nested in it."""
+    """Members of the first record of a list, and of a record nested in it, are completed."""
     for code, expected in (("contracts[0].", "chain_id"), ("contracts[0].tokens[0].", "balance")):
         assert expected in {name.name for name in jedi.Interpreter(code, [kernel]).complete(1, len(code))}

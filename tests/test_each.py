@@ -1,4 +1,4 @@
-"""A test of a table fails as often, and shows as much, as one test for each case would."""
+"""A table test reports each failing case by name, as separate tests would."""
 
 from collections.abc import Iterator
 

@@ -59,7 +59,7 @@ def test_a_key_that_another_thread_fetches_at_the_fork() -> None:
 
 
 def test_signals_while_the_main_thread_defers_them_at_the_fork() -> None:
-    """A process that another thread forks does not defer signals for the main thread, which it does not have."""
+    """A process that another thread forks does not inherit the deferral of signals."""
     statuses: list[int] = []
 
     def terminate() -> int:
@@ -83,7 +83,7 @@ def test_signals_while_the_main_thread_defers_them_at_the_fork() -> None:
 
 @pytest.mark.parametrize("stored", [False, True], ids=["memory", "file"])
 def test_a_sandbox_that_another_thread_changes_at_the_fork(tmp_path: Path, stored: bool) -> None:
-    """The forked process goes on without the changes of a transaction that had not ended, and can make its own."""
+    """The forked process does not see the open transaction of another thread, and can write."""
     release, begun = threading.Event(), threading.Event()
     with Sandbox(path=tmp_path / "sandbox.db" if stored else None) as sandbox:
         store = internals(sandbox).engine.store
@@ -119,7 +119,7 @@ def test_a_sandbox_that_another_thread_changes_at_the_fork(tmp_path: Path, store
 
 
 def test_a_file_that_another_thread_writes_at_the_fork(tmp_path: Path) -> None:
-    """The fork waits for the end of the write, since SQLite would find the file busy in the child for ever."""
+    """The fork waits for the write to end. Otherwise the file would stay busy in the child."""
     database = Database(tmp_path / "rows.db", application=1, schema="CREATE TABLE rows(number INTEGER)")
     begun = threading.Event()
 

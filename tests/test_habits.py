@@ -85,7 +85,7 @@ def test_lines_end_at_120_columns() -> None:
 
 
 def test_parameters_of_statements_have_no_numbers() -> None:
-    """Python 3.12 warns about numbered parameters whose values are a sequence."""
+    """SQL statements have no numbered parameters, because Python 3.12 warns if their values are a sequence."""
     numbered = [
         path.name for path in FILES if re.search(r"(?:VALUES|SET|WHERE)\b[^\n]*\?\d", path.read_text(encoding="utf-8"))
     ]

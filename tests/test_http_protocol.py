@@ -1,4 +1,4 @@
-"""The server reads requests alike, however their bytes are split and whatever upgrade they offer."""
+"""The server parses requests equally, however their bytes are split and whatever upgrade they offer."""
 
 import asyncio
 import re

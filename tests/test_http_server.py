@@ -5,10 +5,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from workbench.base.errors import UsageError
 from workbench.base.system import http_server
 from workbench.base.system.http_server import PortTaken
 from workbench.base.system.messages import Request, Response
@@ -197,6 +199,28 @@ def test_port_that_is_taken(url: str) -> None:
 
     assert other.getsockname()[1] not in {0, port}
     other.close()
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"port": 65536}, "port must be a whole number from 0 to 65535"),
+        ({"port": -1}, "port must be a whole number"),
+        ({"port": "80"}, "port must be a whole number"),
+        ({"host": "203.0.113.1"}, "Choose an address of this machine"),
+        ({"hosts": ["sandbox.example:8443"]}, "without a port or path, such as localhost, not sandbox.example:8443"),
+        ({"hosts": ["http://sandbox.example/", "a b"]}, "without a port or path"),
+        ({"keyfile": "key.pem"}, "keyfile needs a certificate"),
+    ],
+    ids=str,
+)
+def test_an_address_that_cannot_be_served_is_named(options: dict[str, Any], words: str) -> None:
+    """The error names the argument, and says what is allowed."""
+    with (
+        pytest.raises((UsageError, PortTaken), match=words),
+        http_server.running(lambda request: http_server.Response(status=200), **options),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

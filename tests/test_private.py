@@ -90,7 +90,7 @@ def test_a_loop_is_set_as_the_running_one() -> None:
 
 @pytest.mark.parametrize("mocked", [False, True])
 def test_a_transport_has_other_connections(mocked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This also holds if a mocking tool has replaced the sending function."""
+    """A transport gets other connections even if a mocking tool has replaced the sending function."""
     if mocked:
         monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda self, request: httpx.Response(200))
 

@@ -334,7 +334,7 @@ def test_a_project_that_installs_the_wheel_is_checked_strictly(installed: Path) 
 
 @pytest.mark.slow
 def test_commands_of_the_readme_need_no_checkout(installed: Path, tmp_path: Path) -> None:
-    """The README's commands print the output shown if only the wheel is installed."""
+    """The README's commands end with the expected exit codes if only the wheel is installed."""
     lines = re.findall(r"^\$ (workbench .+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     ends = "; ".join(
         [f'workbench() {{ "{installed}" -m workbench "$@"; }}', *(f"{line}; echo end $? >&2" for line in lines)]

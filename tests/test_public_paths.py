@@ -194,7 +194,7 @@ OF_READERS = [name for name in USES if name.rpartition(" ")[0] in READERS or nam
     ],
 )
 def test_no_file_raises_an_error_of_python(name: str, contents: list[str], tmp_path: Path) -> None:
-    """This holds for any content of the file. Readers of rows and logs also leave the file unchanged."""
+    """Any content of a file is accepted, or ends in a workbench error or an error of the file system."""
     ending, use = USES[name]
     for number, (kind, data) in enumerate((kind, CORPUS[kind]) for kind in contents):
         path = tmp_path / f"{number}{ending}"
@@ -205,7 +205,7 @@ def test_no_file_raises_an_error_of_python(name: str, contents: list[str], tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("name", USES)
 def test_no_name_of_a_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
-    """This holds for any file name, for folders, and for files in a missing folder."""
+    """Any name of a file or folder is accepted, or ends in a workbench error or an error of the file system."""
     ending, use = USES[name]
     (tmp_path / f"folder{ending}").mkdir()
     for kind, called in NAMES.items():

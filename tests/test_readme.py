@@ -61,7 +61,7 @@ def part(name: str) -> tuple[str, str, str]:
 
 
 def test_the_readme_is_short():
-    """The README has at most a hundred lines, five lines of Python, four commands and one picture."""
+    """The README has at most a hundred lines and one picture."""
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 100
     assert README.read_text(encoding="utf-8").count("](docs/images/") == 1
 

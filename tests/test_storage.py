@@ -15,7 +15,7 @@ import pytest
 
 from workbench.base.errors import AdviceWarning, FileBusy, UnusableFile
 from workbench.base.system.database import Database, as_uri
-from workbench.base.system.files import file_system
+from workbench.base.system.files import file_system, write_file
 from workbench.base.system.locks import FileLock
 
 OURS = 0x57425454
@@ -120,6 +120,20 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a pipe has a name only on POSIX")
+def test_a_pipe_or_device_keeps_its_access_and_its_place(tmp_path: Path) -> None:
+    """A path such as /dev/null is refused: its access does not change, and no file replaces it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o644)
+    pipe.chmod(0o644)
+    with pytest.raises(UnusableFile, match="pipe is not a regular file; file left unchanged"):
+        opened(pipe)
+    with pytest.raises(OSError, match="is not a regular file"):
+        write_file(pipe, b"x")
+
+    assert (stat.S_ISFIFO(pipe.stat().st_mode), stat.S_IMODE(pipe.stat().st_mode)) == (True, 0o644)
+
+
 def test_own_tables_beside_ours_are_fine(path: Path) -> None:
     """A table that a user's handler creates in the file is accepted."""
     edit("CREATE TABLE book(id TEXT)")(path)  # type: ignore[operator]
@@ -178,7 +192,7 @@ def test_type_of_file_system() -> None:
 
 
 def test_new_file_is_private(tmp_path: Path) -> None:
-    """A new file, and a folder created for it, are accessible only to their owner, whatever the umask."""
+    """A new file in a new folder is accessible only to its owner."""
     opened(tmp_path / "a" / "b" / "ours.db").close()
 
     assert stat.S_IMODE((tmp_path / "a" / "b" / "ours.db").stat().st_mode) == 0o600

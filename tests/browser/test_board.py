@@ -1,4 +1,4 @@
-"""The trainer's board in a browser: it shows what learners did, acts, and sets hostile text as text."""
+"""The trainer's board in a browser shows learners' results, sends actions, and displays hostile text as text."""
 
 from collections.abc import Iterator
 from pathlib import Path

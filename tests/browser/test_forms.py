@@ -1,4 +1,4 @@
-"""A form in JupyterLab: filled with a mistake, corrected, sent; hostile text, other themes, narrow pages, a dead kernel."""
+"""Forms in JupyterLab: mistakes, sending, keys, saved notebooks, themes, narrow pages, and a dead kernel."""
 
 from pathlib import Path
 
@@ -21,9 +21,9 @@ made
 
 
 def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
-    """A card is searched by its digits, a mistake is named at its field and has the focus, a double click sends once.
+    """A card is found by its digits, a wrong amount gets a message and the focus, and a double click sends once.
 
-    The next steps stand below the answer: Settle is pressed, and the transaction opened in a panel.
+    The answer offers next steps: Settle settles the purchase, and Open transaction shows it in a panel.
     """
     page = desk.show(START, PURCHASE)
     card = page.locator(".wb-form .wb-card-id")
@@ -57,9 +57,9 @@ def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
 
 
 def test_a_press_comes_after_the_edit_before_it(desk: Desk) -> None:
-    """A field that is edited again and left by pressing the button sends its new value, however busy the kernel is.
+    """A press of the button sends the value that was just typed, even if the kernel is busy.
 
-    It is sent, too, if the button moves from under the pointer before it is released.
+    The form is also sent if the button moves from under the pointer before the mouse button is released.
     """
     slow = "import time\nmade.view.inputs.fields['merchant_name'].input.observe(lambda _: time.sleep(1), 'value')"
     page = desk.show(START, PURCHASE, slow)
@@ -97,9 +97,9 @@ SAVE_STATE = "window.jupyterapp.commands.execute('@jupyter-widgets/jupyterlab-ma
 
 
 def test_a_saved_notebook_holds_no_secret_and_is_not_blank(desk: Desk) -> None:
-    """What was typed is in no saved notebook, not even with its widgets' state; opened again, it shows what was read.
+    """A saved notebook contains no typed secret, even with widget state. Reopened, it shows the answer and the rows.
 
-    That is the answer of the form, and the rows of the panel, with a line that says how to go on.
+    A line says that the panel is live again after its cell runs.
     """
     page = desk.show(START, PANEL)
     expect(page.locator(".wbp .rows .row").first).to_be_visible()
@@ -133,7 +133,7 @@ def test_a_saved_notebook_holds_no_secret_and_is_not_blank(desk: Desk) -> None:
 
 
 def test_widgets_whose_kernel_is_gone_do_nothing(desk: Desk, watch: Watch) -> None:
-    """After the kernel restarted, clicks on an old form send nothing, and the panel says in a line how to go on."""
+    """After a kernel restart, clicks on an old form send nothing, and the panel says that its rows are old."""
     page = desk.show(START, PURCHASE, PANEL)
     page.locator(".wb-form .wb-amount input").fill("12.50")
     page.keyboard.press("Tab")
@@ -158,7 +158,7 @@ def test_widgets_whose_kernel_is_gone_do_nothing(desk: Desk, watch: Watch) -> No
 
 
 def test_a_panel_continues_after_its_kernel_restarted(desk: Desk, watch: Watch) -> None:
-    """It appears once, with what was read; one press runs its cell again, and it answers."""
+    """The panel stays on the page once, with its old rows. One press runs its cell again, and the panel is live."""
     page = desk.show("import workbench as wb\nwb.browse(wb.connect(seed=7))")
     panel = page.locator(".wbp")
     expect(panel.locator(".tile").first).to_be_visible(timeout=SLOW)
@@ -175,7 +175,7 @@ def test_a_panel_continues_after_its_kernel_restarted(desk: Desk, watch: Watch) 
 
 
 def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
-    """Tab goes from field to field to the button, each with a name; Enter held down sends once, a rerun nothing."""
+    """Tab leads from a field to the button. Enter held down sends once, and running the cell again sends nothing."""
     page = desk.show(START, PURCHASE, "print('sent', len(api.journal))")
     page.get_by_label("Amount", exact=True).focus()
     page.keyboard.type("12.50")
@@ -209,7 +209,7 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
 
 
 def test_an_application_is_filed_in_steps(desk: Desk, tmp_path: Path) -> None:
-    """A link leads to its input; a person fills the form in two presses, a file in two; what is private is not shown."""
+    """A link leads to its input. A sandbox person or a JSON file fills in the form, with private values not shown."""
     page = desk.show(START, "wb.form(api.create_user_application)")
     form = page.locator(".wb-form")
     tabs = form.locator(".wb-step")
@@ -253,7 +253,7 @@ def test_an_application_is_filed_in_steps(desk: Desk, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_the_call_is_put_in_a_new_cell_at_once(desk: Desk, by: str) -> None:
-    """The button makes a cell below the form's own, with the call as Python in it; running it makes the call."""
+    """The button inserts a cell with the call in Python below the form's cell. Hostile text stays part of the code."""
     hostile = PURCHASE.replace("Example Shop", "</button><img src=x onerror=alert(1)> a&b\\n\\'")
     page = desk.show(START, hostile, "print('last')")
     page.locator(".wb-form .wb-amount input").fill("12.50")
@@ -312,9 +312,9 @@ SHOWN = (
 
 @pytest.mark.parametrize("rules", ["what differs", pytest.param("all rules", marks=pytest.mark.soak)])
 def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
-    """In light and dark, wide and narrow, nothing of a form overlaps or is cut, and axe-core finds nothing serious.
+    """In both themes, nothing of a form overlaps or is cut off, and axe-core reports no serious problem.
 
-    Every word of forms that is not of a dead control has a contrast of 4.5 to 1, as drawn.
+    Text of enabled controls has a contrast of at least 4.5 to 1, as drawn. A narrow page does not scroll sideways.
     """
     page = desk.show(*SHOWN)
     page.locator(".wb-form .wb-amount input").first.fill("1250")
@@ -338,7 +338,7 @@ def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
 
 
 def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
-    """A button for each option, a field that takes amounts as people write them; feedback is announced below."""
+    """Questions are answered with Enter on an option's button. A text that is not an amount gets a message."""
     names = ("start-who", "purchases-order", "start-held")
     page = desk.show(START, *(f'wb.course.task("{name}")' for name in names))
     choice, order, amount = (page.locator(".wb-ask").nth(place) for place in range(3))

@@ -1,4 +1,4 @@
-"""The course without code, by mouse and keyboard: an exercise in the panel, a quiz by a button, a drill with typed answers."""
+"""The course without code, by mouse and keyboard: an exercise in the panel, and a drill with typed answers."""
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -13,7 +13,7 @@ CARD = 'print(api.sandbox.guide()["cards"]["active"][1])'
 
 
 def test_an_exercise_is_done_in_the_panel(desk: Desk) -> None:
-    """Its form takes dollars; the check says what is missing, and then that it is done."""
+    """The purchase form takes dollars. The check names what is missing, and then says that the exercise is done."""
     page = desk.show(FIRST, 'wb.course.task("start-1")', CARD)
     panel, asked = overview_of(page), page.locator(".wb-ask")
     card = page.locator(".jp-OutputArea-output pre").last.inner_text(timeout=SLOW).strip()
@@ -63,7 +63,7 @@ def answer(asked: Locator, values: tuple[str, ...], verdict: str) -> None:
 
 
 def test_a_drill_is_started_from_the_list_and_answered(desk: Desk) -> None:
-    """Its facts name the card; the fields take dollars; the check says what is wrong, and then a good answer."""
+    """The answer fields take dollars. The check names a wrong amount, and then accepts the right ones."""
     page = desk.show(FIRST, "wb.course.task()")
     overview_of(page)
     tasks = page.locator(".wb-tasks")
@@ -76,7 +76,7 @@ def test_a_drill_is_started_from_the_list_and_answered(desk: Desk) -> None:
 
 
 def test_a_drill_is_done_from_the_panel_alone(desk: Desk) -> None:
-    """A button of the list offers the tasks; what is typed is judged below, and the focus is in what opened."""
+    """The Tasks button of a list opens the drills. A drill is answered and checked there, then closed."""
     page = desk.show(FIRST)
     panel = overview_of(page)
     go(panel, "Transactions")

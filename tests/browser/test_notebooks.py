@@ -1,4 +1,4 @@
-"""The course in a real browser: JupyterLab runs it by menu."""
+"""Notebooks of the course run in JupyterLab in a real browser, from its menu."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
 
 
 def run(page: Page, lab: Server, name: str) -> None:
-    """Open a notebook of the course and run all of it by the menu; no cell fails."""
+    """Open a notebook of the course and run all its cells from the menu; no cell fails."""
     shutil.copy(NOTEBOOKS / f"{name}.ipynb", lab.root)
     open_notebook(page, lab, f"{name}.ipynb")
     run_all(page)
@@ -24,7 +24,7 @@ def run(page: Page, lab: Server, name: str) -> None:
 
 
 def output(page: Page, text: str) -> None:
-    """Expect a text in an output, with its capital letters."""
+    """Expect a text in an output, in the same letter case."""
     outputs = page.locator(".jp-OutputArea-output", has_text=re.compile(re.escape(text)))
     expect(outputs.first).to_be_visible(timeout=SLOW)
 
@@ -41,7 +41,7 @@ def test_start_here(lab: Server, page: Page) -> None:
 
 @pytest.mark.soak
 def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
-    """The withdrawal notebook plans, signs twice, and executes; the balance goes down."""
+    """The withdrawal notebook plans, signs and executes. The new balance and a refused repetition are shown."""
     run(page, lab, "12-withdraw-collateral")
 
     output(page, "Planned withdrawal")
@@ -51,7 +51,7 @@ def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
 
 
 def test_the_course_opens_without_pop_ups(page: Page, tmp_path: Path) -> None:
-    """`workbench course lab` begins with notebook 01: no news, no dialog, its picture is there, and a term opens in the glossary."""
+    """`workbench course lab` opens notebook 01 with its picture and without pop-ups. A term links to the glossary."""
     with course_lab(tmp_path / "lab") as address:
         page.goto(address)
         page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=SLOW)

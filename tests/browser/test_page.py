@@ -1,4 +1,4 @@
-"""A file that stays alive, opened from the folder of a mail without a network: each of the four kinds, and what works in it."""
+"""HTML files of a panel, report, chart and run stay interactive when opened from a folder without a network."""
 
 import re
 import subprocess
@@ -56,7 +56,7 @@ def opened(page: Page, path: Path) -> None:
 
 
 def listed(page: Page, path: Path) -> None:
-    """Open a file at its transactions, or at its only list."""
+    """Open a file, and its list of transactions if it has several lists."""
     opened(page, path)
     transactions = page.get_by_role("navigation").get_by_role("button", name="Transactions", exact=True)
     if transactions.count():
@@ -65,7 +65,7 @@ def listed(page: Page, path: Path) -> None:
 
 
 def filtered(page: Page, files: Path, kind: str) -> int:
-    """Open a file, filter its rows, and return how many there are."""
+    """Open a file, filter its rows, and return the number of rows that remain."""
     listed(page, files / f"{kind}.html")
     page.locator(".search").fill(KINDS[kind])
     count = page.locator(".foot .count")
@@ -80,7 +80,7 @@ def serious(page: Page, **options: list[str]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_filters_sorts_and_opens(page: Page, files: Path, kind: str) -> None:
-    """And changes the theme and the time zone, keeps its filter when it is read again, and axe-core finds nothing."""
+    """Rows can be filtered, sorted and opened. A reload keeps the filter, and axe-core finds nothing serious."""
     listed(page, files / f"{kind}.html")
     count = page.locator(".foot .count")
     everything = count.inner_text()
@@ -125,7 +125,7 @@ def test_a_tile_leads_to_its_rows_and_an_id_to_its_record(page: Page, files: Pat
 
 
 def test_a_reader_elsewhere_sees_the_same_amounts(browser: Browser, watch: Watch, files: Path) -> None:
-    """In another language and time zone: amounts and dates are written alike, and times in that zone by choice."""
+    """A German browser in India shows amounts in the usual format, and times in its own zone if selected."""
     context = browser.new_context(locale="de-DE", timezone_id="Asia/Kolkata", offline=True)
     page = watch.attach(context)
     listed(page, files / "report.html")
@@ -148,7 +148,7 @@ def test_a_file_is_saved_as_rows(page: Page, files: Path) -> None:
 
 
 def test_a_dashboard_is_a_file(page: Page, tmp_path: Path) -> None:
-    """`workbench report dashboard` writes a page with figures and charts; a tile leads to its rows, without a network."""
+    """`workbench report dashboard` writes a page with figures and charts. A tile opens its rows without a network."""
     path = tmp_path / "program.html"
     command = [sys.executable, "-m", "workbench", "report", "dashboard", "--fresh", "--out", str(path)]
     subprocess.run(command, check=True, env=environment(tmp_path), cwd=tmp_path)
@@ -167,7 +167,7 @@ def test_a_dashboard_is_a_file(page: Page, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_written_again_reloads_and_keeps_its_filter(page: Page, files: Path) -> None:
-    """`workbench report dashboard --every 2s` writes such a file."""
+    """A file of `workbench report dashboard --every 2s` reloads itself and keeps its filter."""
     listed(page, files / "again.html")
     page.locator(".search").fill("status:declined")
     page.locator(".search").press("Enter")
@@ -231,7 +231,7 @@ SCREENS = (
 
 @pytest.fixture(scope="module")
 def screens(files: Path) -> Path:
-    """Write the panel of a session in which something happened, and a page of several reports."""
+    """Write the panel of a session with some history, and a page of several reports."""
     api = wb.connect(seed=7)
     wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=3, days=40), progress=False)
     with pytest.raises(wb.WorkbenchError):
@@ -256,7 +256,7 @@ def screens(files: Path) -> Path:
     ],
 )
 def test_every_screen_of_a_file(page: Page, screens: Path, theme: str, width: int) -> None:
-    """No box overlaps another or is cut, and no color is too weak, in either theme, on a laptop and on a phone."""
+    """No box overlaps another or is cut off, and contrast is sufficient, in both themes, on laptop and phone."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 844})
     wrong: dict[str, list[str]] = {}
@@ -292,7 +292,7 @@ def test_every_screen_of_a_file(page: Page, screens: Path, theme: str, width: in
 
 
 def test_a_pinned_column_stays_in_sight(browser: Browser, files: Path) -> None:
-    """It is the first, stays where it is when the list is scrolled to its end, and is released again."""
+    """A pinned column moves to the front and stays there while the list scrolls, until it is unpinned."""
     page = browser.new_page(viewport={"width": 800, "height": 700})
     listed(page, files / "panel.html")
     heads, grid = page.get_by_role("columnheader"), page.locator(".grid")
@@ -315,7 +315,7 @@ def test_a_pinned_column_stays_in_sight(browser: Browser, files: Path) -> None:
 
 
 def both_themes(page: Page, name: str) -> None:
-    """Compare the panel with its pictures, light and dark; the page is dark after that."""
+    """Compare the panel with its pictures in light and dark, and leave the page in dark."""
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         picture(page.locator(".wbp"), name + "-dark" * (theme == "dark"))
@@ -331,7 +331,7 @@ def save_view(page: Page, name: str, text: str) -> None:
 
 
 def test_rows_are_grouped_and_two_views_are_side_by_side(page: Page, files: Path) -> None:
-    """By the keyboard: a group opens and closes, and its rows are selected. A click opens a row drawn again meanwhile."""
+    """Keys open, close and select a group. A row opens by a click even if it is redrawn meanwhile."""
     page.set_viewport_size({"width": 1280, "height": 844})
     page.emulate_media(color_scheme="dark")
     listed(page, files / "panel.html")

@@ -39,19 +39,19 @@ panel
 
 
 def shown_panel(page: Page, lab: Server, name: str, *cells: str) -> Locator:
-    """Run cells in a notebook of their own, and give the panel that the last one shows, with its overview read."""
+    """Run cells in a separate notebook, and return the panel of the last cell with its overview loaded."""
     open_notebook(page, lab, write_notebook(lab, f"{name}.ipynb", *cells))
     run_in_turn(page, len(cells))
     return overview_of(page)
 
 
 def panel_on(desk: Desk, *cells: str) -> Locator:
-    """Run cells in the shared notebook, and give the panel that they show, with its overview read."""
+    """Run cells in the shared notebook, and return their panel with its overview loaded."""
     return overview_of(desk.show(*cells))
 
 
 def overview_of(page: Page) -> Locator:
-    """Return the panel of a page, once its overview is read."""
+    """Return the panel of a page once its overview is loaded."""
     panel = page.locator(".wbp")
     expect(panel.locator(".tile").first).to_be_visible(timeout=SLOW)
     expect(panel.locator(".overview[aria-busy]")).to_have_count(0, timeout=SLOW)
@@ -65,7 +65,7 @@ def go(panel: Locator, name: str) -> None:
 
 
 def open_row(panel: Locator, number: int = 0) -> Locator:
-    """Open a row of the list by the mouse, and give the drawer with its details."""
+    """Open a row of the list by the mouse, and return the drawer with its details."""
     panel.locator(".rows .row").nth(number).click()
     drawer = panel.get_by_role("region", name="Details")
     expect(drawer.locator(".facts")).to_be_visible()
@@ -82,7 +82,7 @@ EFFECT = """([selector, text]) => new Promise(resolve => {
 
 
 def test_a_panel_sorts_and_searches_a_hundred_thousand_rows(desk: Desk) -> None:
-    """A press on a head sorts all rows, typing searches them; the page holds those in view, and asks for others."""
+    """A press on a column head sorts all rows, and typing filters them. Fewer than 60 rows are in the page."""
     page = desk.page
     panel = panel_on(desk, MANY)
     go(panel, "Transactions")
@@ -101,7 +101,7 @@ def test_a_panel_sorts_and_searches_a_hundred_thousand_rows(desk: Desk) -> None:
 
 
 def test_a_list_that_comes_late_does_not_replace_what_is_in_view(desk: Desk) -> None:
-    """The overview is opened while a list is read for a second, and stays."""
+    """The overview stays if it is opened while a list is still loading."""
     slow = "import time\ncards = panel.lists['cards']\nread = cards._load\ncards._load = lambda: (time.sleep(1), read())[1]"
     panel = panel_on(desk, START, LIVED, slow)
     for name in ("Cards", "Overview"):
@@ -113,7 +113,7 @@ def test_a_list_that_comes_late_does_not_replace_what_is_in_view(desk: Desk) -> 
 
 
 def test_a_thing_opens_beside_its_list_by_the_keyboard_alone(desk: Desk) -> None:
-    """Slash searches, arrows and Enter open a row, its links lead on, and back returns; Escape closes the details."""
+    """Slash starts a search, arrows and Enter open a row and its links, Alt+Left goes back, Escape closes."""
     page = desk.page
     panel = panel_on(desk, START, LIVED)
     go(panel, "Transactions")
@@ -146,7 +146,7 @@ def test_a_thing_opens_beside_its_list_by_the_keyboard_alone(desk: Desk) -> None
 
 
 def test_a_user_is_changed_from_the_panel(desk: Desk) -> None:
-    """A thing offers its change as a form in the drawer; sent, the answer stands there, and its request below."""
+    """Edit user opens a form in the drawer. After sending, the drawer shows the answer and the request."""
     page = desk.page
     panel = panel_on(desk, START, LIVED)
     go(panel, "Users")
@@ -172,7 +172,7 @@ def test_a_user_is_changed_from_the_panel(desk: Desk) -> None:
 
 
 def test_a_control_of_the_sandbox_is_used_and_seen(desk: Desk) -> None:
-    """Settle asks for an amount and changes the list; what a cell does is seen as well, and marked as new."""
+    """Settle in the drawer changes the transaction. A purchase by code appears as a new row."""
     buy = "again = api.simulate_authorization(card_id=card, amount=999, currency='USD', merchant_name='New Shop', merchant_category_code='5411')"
     page = desk.page
     panel = panel_on(desk, START, LIVED, buy.replace("again", "first"))
@@ -190,7 +190,7 @@ def test_a_control_of_the_sandbox_is_used_and_seen(desk: Desk) -> None:
 
 
 def test_columns_views_and_exports(desk: Desk) -> None:
-    """A column is hidden, a view saved and used again, and the rows are written to a file."""
+    """A column is hidden, a view is saved and reopened, rows are grouped and exported to a file."""
     panel = panel_on(desk, START, LIVED)
     go(panel, "Transactions")
     panel.get_by_role("button", name="Columns and views").click()
@@ -220,7 +220,7 @@ def test_columns_views_and_exports(desk: Desk) -> None:
 
 
 def test_a_number_is_explained_from_a_tile_and_a_cell(desk: Desk) -> None:
-    """A press opens what the number is made of; a row of it leads on to its transaction."""
+    """Explain shows the rows behind a tile's number or an amount. A row links to its transaction."""
     panel = panel_on(desk, START, LIVED)
     figure = panel.locator(".tile", has_text="Open holds").locator("b").inner_text()
     panel.get_by_role("button", name="Explain Open holds").click()
@@ -261,7 +261,7 @@ DELIVERED = LIVED.replace("for number", 'api.sandbox.register_endpoint("http://1
     "theme", ["light", pytest.param("dark", marks=pytest.mark.soak)]
 )  # outside `make soak`, test_page.py covers the dark theme
 def test_every_screen_is_in_order(desk: Desk, theme: str, rules: str) -> None:
-    """Wide and narrow, nothing overlaps or is cut, a key reaches every action, and axe-core finds nothing serious."""
+    """On wide and narrow pages nothing overlaps or is cut off, and axe-core reports no serious problem."""
     page = desk.page
     panel = panel_on(desk, START, DELIVERED)
     change_theme(page, theme)
@@ -408,7 +408,7 @@ FOREIGN = """own => [...document.querySelectorAll(
 
 
 def test_two_hundred_hostile_strings_do_nothing(desk: Desk) -> None:
-    """Markup in any text opens no dialog, asks for nothing and stands as text; the fixture checks."""
+    """Markup in forms and tables is shown as text. The fixture checks that no dialog opens and no request is sent."""
     page = desk.show(*BURSTS, FACES)
     expect(page.locator(".jp-OutputArea-output", has_text="shown 200")).to_be_visible()
 
@@ -418,7 +418,7 @@ def test_two_hundred_hostile_strings_do_nothing(desk: Desk) -> None:
 
 
 def test_two_hundred_hostile_strings_do_nothing_in_the_panel(desk: Desk) -> None:
-    """Markup in any cell, head, note, title, link, filter, view and JSON stands as text; the fixture checks the rest."""
+    """Markup in any part of the panel is shown as text. The fixture checks for dialogs and requests."""
     page = desk.page
     panel = panel_on(desk, HOSTILE, HOSTILE_PANEL)
     for name in ("Transactions", "Events", "Requests", "Disputes"):
@@ -458,7 +458,7 @@ JOBS = {
 
 
 def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
-    """Each takes at most four presses from the overview, and one more undoes it; the month takes one."""
+    """Each job takes three or four presses from the overview, and one more press undoes it."""
     page = desk.page
     panel = panel_on(desk, START, LIVED)
     counted = {}
@@ -498,7 +498,7 @@ FOCUSED = """() => { const one = document.activeElement;
 
 
 def press_to(page: Page, target: Locator, key: str = "Tab") -> int:
-    """Press a key until the focus is on a target, as a person without a mouse does; return how often."""
+    """Press a key until the focus is on the target; return the number of presses."""
     for count in range(1, 80):
         page.keyboard.press(key)
         if target.evaluate("one => one === document.activeElement"):
@@ -519,7 +519,7 @@ KEYS = {
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("jobs", [["buy", "settle", "approve a user"], pytest.param([*KEYS], marks=pytest.mark.soak)])
 def test_jobs_by_the_keyboard_alone(desk: Desk, jobs: list[str]) -> None:
-    """Tab, Enter and arrows reach each job; the focus is read after each step and is never on the page's body."""
+    """Each job is done and undone by keys. After each step, the focus is on an element other than the page's body."""
     page = desk.page
     panel = panel_on(desk, START, LIVED)
     nav = panel.get_by_role("navigation")
@@ -571,7 +571,7 @@ UNCUT = """() => { const edge = (which) => document.querySelector('.wbp ' + whic
 
 
 def test_parts_of_a_long_list_are_reached_by_the_keyboard(desk: Desk) -> None:
-    """Older and Newer keep the focus; at the oldest part, which has no Older, the rows have it. A slash waits for rows."""
+    """Older keeps the focus. In the oldest part, which has no Older button, the focus moves to the rows."""
     page = desk.page
     fewer = "from workbench.screens.panel import listing\nlisting.Listing.columns.__defaults__ = (0, {})"
     panel = panel_on(desk, fewer.format(40_000), MANY)
@@ -588,7 +588,7 @@ def test_parts_of_a_long_list_are_reached_by_the_keyboard(desk: Desk) -> None:
 
 
 def test_the_focus_is_never_lost(desk: Desk) -> None:
-    """After each action it is where it was, at its opener, or in the part that opened; Escape closes the last thing."""
+    """After each action an element of the panel has the focus. Escape closes what was opened last."""
     page = desk.page
     panel = panel_on(desk, START, LIVED)
     where = "() => { const one = document.activeElement; return one === document.body ? '' : one.ariaLabel || one.textContent || one.className; }"

@@ -1,4 +1,4 @@
-"""The pictures of the documents that no other browser test comes by: forms, and every part of the design."""
+"""Pictures in the documents that no other browser test compares: forms, reports, and every part of the design."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def test_pictures_of_an_application(desk: Desk) -> None:
 
 
 def test_pictures_of_the_month(desk: Desk) -> None:
-    """A frame, an explained number and a chart with a running week, in light and dark."""
+    """A report's frame, an explained number, and a chart with a running week, in light and dark."""
     page = desk.show(START, MONTH, *SHOWN.values())
     outputs = page.locator(".jp-OutputArea-executeResult .jp-OutputArea-output")
     expect(outputs).to_have_count(len(SHOWN), timeout=2 * SLOW)
@@ -106,7 +106,7 @@ def test_picture_of_a_form_for_production(desk: Desk) -> None:
 
 
 def test_picture_of_every_part_of_the_design(page: Page, tmp_path: Path) -> None:
-    """The same page in light and dark."""
+    """The page with every part of the design, in light and dark."""
     file = tmp_path / "design.html"
     file.write_text(specimen(), encoding="utf-8")
     for theme, name in (("light", "design"), ("dark", "design-dark")):

@@ -96,7 +96,7 @@ def test_implausible_rows_are_sent_on_request(sandbox: Sandbox) -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_mistyped_addresses_are_sent_only_where_that_is_allowed(sandbox: Sandbox, tmp_path: Path) -> None:
-    """A view of the client allows them, for a run and for a resumed run."""
+    """Only a view of the client that allows mistyped addresses sends them, in a run and in a resumed run."""
     rows = [{**people(1)[0], "wallet_address": MISTYPED}]
     api = api_of(sandbox)
     with pytest.raises(InvalidRows, match="wallet_address"):

@@ -360,7 +360,7 @@ def test_an_unexpected_error_leaves_a_row_unknown_and_stops_the_run(sandbox: San
 
 
 def test_the_file_holds_no_request_bodies(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The file contains only row numbers, outcomes, ids and keyed digests."""
+    """The files of a run contain no personal value of its requests."""
     run(api_of(sandbox).create_user_application, people(3), path=tmp_path / "run", progress=False)
     text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
@@ -589,7 +589,7 @@ def test_no_frame_holds_refused_rows(sandbox: Sandbox, tmp_path: Path, how: str)
     "options", [{"workers": n} for n in (0, -1, 65, True, 2.0, "2", None)] + [{"on_unknown": "skip"}, {"on_unknown": 1}]
 )
 def test_options_outside_their_range_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
-    """A run whose options are out of range names the option, sends nothing and writes no file."""
+    """The error of a run whose options are out of range names the option. Nothing is sent, and no file is written."""
     requests: list[int] = []
     api = api_of(Sandbox(seed=7), before=requests.append)
 

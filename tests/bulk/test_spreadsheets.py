@@ -1,4 +1,4 @@
-"""Cells with identifiers of digits that a spreadsheet visibly damaged are reported as problems."""
+"""Damage that a spreadsheet does to identifiers and other texts is reported as problems of the cells."""
 
 import csv
 from pathlib import Path
@@ -30,7 +30,7 @@ UNSEEN = {("account_number", "general"), ("phone_number", "general")}
 
 
 def _noticed(name: str, text: str) -> bool:
-    """Return whether a cell is reported, as spreadsheet damage, for its rule or for its plausibility."""
+    """Return whether a cell is reported as spreadsheet damage, as a broken rule or as implausible."""
     member = LEAVES[name]
     if damage(member, text) is not None:
         return True
@@ -52,7 +52,7 @@ def _noticed(name: str, text: str) -> bool:
 
 @each("row", ROWS, ids=lambda row: "-".join([row["member"], row["meant"], row["format"]]))
 def test_a_destroyed_cell_is_a_problem(row: dict[str, str]) -> None:
-    """Each cell that LibreOffice changed is reported, unless the result is a possible value."""
+    """Each cell that LibreOffice changed is reported, except for the listed cases that look like valid values."""
     name, meant, form, shown = row.values()
     if shown != meant and (name, form) not in UNSEEN:
         assert _noticed(name, shown), shown
@@ -60,14 +60,14 @@ def test_a_destroyed_cell_is_a_problem(row: dict[str, str]) -> None:
 
 @each("name, value", sorted({(row["member"], row["meant"]) for row in ROWS}))
 def test_a_right_cell_is_none(name: str, value: str) -> None:
-    """An undamaged text is not reported."""
+    """An undamaged value is not reported."""
     assert damage(LEAVES[name], value) is None
     assert name == "national_id" or not _noticed(name, value)
 
 
 @pytest.mark.parametrize("text", ["#N/A", "#VALUE!", "########", '="Ada"', "Err:502", "#REF!"])
 def test_an_error_value_is_refused_as_name(text: str, tmp_path: Path) -> None:
-    """An error value in any text is reported with the row, the column and the fix."""
+    """An error value or a formula in place of a name is reported with its row and column."""
     path = tmp_path / "people.csv"
     path.write_text("first_name,last_name\n" + f'"{text.replace(chr(34), chr(34) * 2)}",Example\n')
     with pytest.raises(InvalidRequest, match=r"row 2, first_name (is an error value|is a formula)"):

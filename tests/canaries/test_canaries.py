@@ -1,8 +1,8 @@
-"""Search every place of `places.PLACES` and `faces.FACES` for every value of `planted.PLANTED`; none may be where it does not belong.
+"""Search each place and each form of display for every planted private value; none occurs where it does not belong.
 
-Errors, over all modes of tracebacks, are in `test_tracebacks`; a shell's history and notebooks that ran in
-`test_sessions`; dumps of what holds a key, and hashes, in `test_keys`; what is shown on purpose, and
-what is deleted, in `test_shown`; the people named in this repository in `test_reserved`.
+The places are in `places.PLACES` and `faces.FACES`, the values in `planted.PLANTED`. Errors in all traceback modes are
+in `test_tracebacks`; shell histories and notebooks in `test_sessions`; dumps of objects with keys, and hashes, in
+`test_keys`; revealed and deleted values in `test_shown`; made-up people in `test_reserved`.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ KEPT_HERE = {"webhook key"}  # the workbench signs with this key, and never send
 
 
 def test_there_are_forty() -> None:
-    """At least forty values are planted, and none is a part of another, so that each is found for itself."""
+    """At least forty values are planted, and none is part of another, so each is found separately."""
     assert len(PLANTED) >= 40
     assert [] == [
         (one, other) for one in PLANTED.values() for other in PLANTED.values() if one != other and one in other
@@ -28,7 +28,7 @@ def test_there_are_forty() -> None:
 
 
 def test_each_value_was_sent_or_received(life: Life) -> None:
-    """The search is not empty: each value went to a service or came from one, except those that never do."""
+    """Each planted value was sent to a service or received from one, except the values that are never sent."""
     assert set(PLANTED) - NOT_SENT - KEPT_HERE == set(found(b"\n".join(life.went)))
 
 
@@ -39,7 +39,7 @@ def test_each_value_was_sent_or_received(life: Life) -> None:
     [pytest.param(one, id=name, marks=pytest.mark.slow if one.slow else ()) for name, one in (PLACES | FACES).items()],
 )
 def test_none_stands_where_it_does_not_belong(place: Place, life: Life, tmp_path: Path) -> None:
-    """A place was read, and of all planted and drawn values it holds those that belong there."""
+    """A place contains exactly the planted and drawn values that are expected there."""
     texts = [one if isinstance(one, str) else one.decode("latin-1") for one in place.read(life, tmp_path)]
     held = {name: one for one in texts for name in found(one, life.drawn)}
 
@@ -48,7 +48,7 @@ def test_none_stands_where_it_does_not_belong(place: Place, life: Life, tmp_path
 
 
 def test_files_are_their_owners_alone(life: Life) -> None:
-    """Nobody else may read the journal, the runs, the inbox or the state folder."""
+    """Only the owner can access the files: journal, runs, inbox and state."""
     files = [one for one in life.folder.rglob("*") if one.stat().st_mode & 0o077]
 
     assert [] == files

@@ -1,4 +1,4 @@
-"""Private values that a service repeats in an error stand in nothing that is written, in whatever form they come back."""
+"""Private values that a service repeats in an error, in whatever form, are never stored, logged or shown."""
 
 import html
 import json
@@ -68,7 +68,7 @@ _SAME = {
 
 
 def _other(value: Any, name: str = "") -> Any:
-    """Return other values of the same form."""
+    """Return other values of the same format."""
     if isinstance(value, dict):
         return {key: _other(inner, key) for key, inner in value.items()}
     if not isinstance(value, str) or name in _SAME:
@@ -83,7 +83,7 @@ CASES |= {f"{name} (other values)": (name, _other(arguments)) for name, argument
 
 
 def planted(operation: str, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the private values of a request by wire path, those of one or two letters apart."""
+    """Return the private values of a request with more than three characters, by wire path."""
     request = build(OPERATIONS[operation].request, arguments)
     found = {path: str(value) for path, one, value, _ in values(request) if one.about.privacy is not OPEN}
     return {path: value for path, value in found.items() if len(value) > 3}
@@ -139,7 +139,7 @@ MATHEMATICAL = {ord("0") + digit: 0x1D7CE + digit for digit in range(10)} | {
 
 
 def letters(text: str) -> str:
-    """Return letters and digits alone, as in no case; accents and escapes are kept out of it by the caller."""
+    """Return only the letters and digits of a text, in lower case. Accents stay."""
     return re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", text)).casefold()
 
 
@@ -148,7 +148,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+|\d+\.\d{4,}(?!\.)")
 
 
 def leaks(text: str, values: Planted) -> list[str]:
-    """Return the paths of the values that a text repeats."""
+    """Return the paths of the private values that occur in a text."""
     text = MOMENT.sub("", text)
     plain = letters(text) + " " + letters(text.encode().decode("unicode_escape", "ignore"))
     return [
@@ -160,7 +160,7 @@ def leaks(text: str, values: Planted) -> list[str]:
 
 
 def texts_of(api: wb.Session, call: Callable[[], Any], path: Any, caplog: Any) -> Iterator[tuple[str, str]]:
-    """Yield all that is written about a call that was refused."""
+    """Yield each text about a refused call: error, recording, journal and log."""
     with testing.record(api, path), pytest.raises(wb.errors.WorkbenchError) as caught:
         call()
     error: Any = caught.value
@@ -181,7 +181,7 @@ def test_values_planted() -> None:
 
 
 def combinations() -> Iterator[Any]:
-    """Yield a form, a case and a status. A sixth of the slow combinations, with each value, is in `make test`."""
+    """Yield each combination of form, case and status. A seventh of the slower ones are in `make test`."""
     for number, (form, case, status) in enumerate(product(BODIES, CASES, (400, 503, 200))):
         is_quick = status == 400 and "other" not in case
         of_tier = pytest.mark.slow if number % 7 == 0 else pytest.mark.soak

@@ -1,4 +1,4 @@
-"""What holds a key gives it to no dump, and what is kept of a number cannot be guessed."""
+"""No dump of an object with a key contains the key, and stored hashes of numbers cannot be reversed by guessing."""
 
 import copy
 import hashlib
@@ -79,7 +79,7 @@ DUMPS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.fixture
 def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A profile with its key in the environment, and a state folder of its own."""
+    """A profile with its key in an environment variable, and a state folder for the test."""
     (tmp_path / "profiles.toml").write_text(PROFILE)
     (tmp_path / "profiles.toml").chmod(0o600)
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
@@ -95,7 +95,7 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=[f"{holder}-{dump}" for holder, dump in product(HOLDERS, DUMPS)],
 )
 def test_no_dump_holds_a_key(make: Callable[[], Any], dump: Callable[[Any], Any], profiles: None) -> None:
-    """However what holds a key is dumped, the key is not in it; refusing to be dumped is right too."""
+    """No dump of an object that contains a key shows the key. The object may also refuse to be dumped."""
     holder = make()
     try:
         dumped = dump(holder)
@@ -107,7 +107,7 @@ def test_no_dump_holds_a_key(make: Callable[[], Any], dump: Callable[[Any], Any]
 
 
 def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
-    """After a profile was used, what is kept says the fingerprint and the host, and no key."""
+    """After a profile was used, the state folder contains the key's fingerprint but not the key."""
     with wb.connect("acme") as api:
         shown = api.info()["key_fingerprint"]
     kept = b"".join(one.name.encode() + one.read_bytes() for one in (tmp_path / "state").rglob("*") if one.is_file())
@@ -120,7 +120,7 @@ def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
 
 
 def _hashes(number: str) -> Iterator[bytes]:
-    """Yield every usual hash of the number, alone and in JSON: what someone who tries all numbers would look for."""
+    """Yield every usual hash of the number, alone and in JSON, as somebody who tries all numbers would compute them."""
     texts = [number, f'"{number}"', json.dumps({"nationalId": number}), json.dumps({"national_id": number})]
     for name in ("md5", "sha1", "sha256", "sha512", "blake2b", "blake2s", "sha3_256"):
         for text in texts:
@@ -134,7 +134,7 @@ def _parameters(sequence: Sequence) -> dict[str, Any]:
 
 
 def _record(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """Record the same in a journal of production, a bulk run and a kept sequence of one installation."""
+    """Record the same call in a production journal, a bulk run and a stored sequence run of one installation."""
     monkeypatch.setenv("WORKBENCH_STATE", str(state))
     folder.mkdir()
     service = Service({"id": "3f2a0b1c-0000-4000-8000-000000000001"})
@@ -153,7 +153,7 @@ def _record(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 
 def test_a_hash_of_a_number_is_keyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file holds a plain hash of the number, and two installations hash the same differently."""
+    """No file contains an unkeyed hash of the number. Two installations have different hashes of it."""
     one = _record(tmp_path / "one", tmp_path / "state", monkeypatch)
     again = _record(tmp_path / "again", tmp_path / "state", monkeypatch)
     other = _record(tmp_path / "other", tmp_path / "elsewhere", monkeypatch)
@@ -169,7 +169,10 @@ def test_a_hash_of_a_number_is_keyed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_run_is_known_again_by_its_installation_alone(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The digests of a run's rows or parameters depend on the installation's secret, which is in no run."""
+    """A run's digests depend on the installation's secret, which is not in the run's file.
+
+    An installation with another secret therefore refuses to resume the run.
+    """
     _record(tmp_path / "one", tmp_path / "state", monkeypatch)
     secrets = [
         one.read_bytes() for one in (tmp_path / "state").rglob("*") if one.is_file() and one.stat().st_size == 32

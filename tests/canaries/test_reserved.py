@@ -1,4 +1,4 @@
-"""Made-up people are made of what is reserved for it: no number, address or mailbox in the repository can be somebody's."""
+"""Private data in the repository comes from reserved ranges: no number, address or mailbox belongs to a person."""
 
 import ipaddress
 import re
@@ -58,7 +58,7 @@ def _files() -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("what", RESERVED)
 def test_only_what_is_reserved(what: str) -> None:
-    """Mailboxes, national ids, phone, routing and machine numbers are those that nobody has."""
+    """Mailboxes, national ids, phone and routing numbers and IP addresses are reserved ones."""
     pattern, reserved = RESERVED[what]
     found = [(name, one) for name, text in _texts() for one in re.findall(pattern, text)]
 

@@ -1,4 +1,4 @@
-"""A shell's history, and notebooks that ran, hold what a person typed themselves, and nothing besides."""
+"""A shell's history, and notebooks that ran, contain only the values that a person typed."""
 
 import re
 import sqlite3
@@ -44,7 +44,7 @@ CELLS = (
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Any]:
-    """Yield a shell that keeps its history in a file, outputs too, with the workbench loaded."""
+    """Yield a shell with the workbench loaded that stores inputs and outputs in a history file."""
     before = sys.excepthook
     config = Config(
         {"HistoryManager": {"enabled": True, "hist_file": str(tmp_path / "history.sqlite"), "db_log_output": True}}
@@ -59,7 +59,7 @@ def shell(tmp_path: Path) -> Iterator[Any]:
 
 
 def _history(shell: Any) -> tuple[list[str], bytes]:
-    """Return the inputs that the history's file holds, and all its bytes."""
+    """Return the inputs in the history file, and all its bytes."""
     shell.history_manager.writeout_cache()
     path = Path(shell.history_manager.hist_file)
     with closing(sqlite3.connect(path)) as opened:
@@ -70,7 +70,7 @@ def _history(shell: Any) -> tuple[list[str], bytes]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Calls, forms and failures put nothing planted into the history, `In`, `Out` or what the shell printed."""
+    """Calls, forms and failures leave no planted value in the history, `In`, `Out` or the printed output."""
     asked: list[str] = []
     shell.set_next_input = lambda text, replace=False: asked.append(text)
     with wb.connect(seed=7) as api:
@@ -101,7 +101,7 @@ def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest
 
 
 def test_a_call_put_into_a_cell_is_masked(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a form puts into the next cell has dots where private values are, so that saving the notebook saves none."""
+    """A form inserts its call with masked private values, so a saved notebook does not contain them."""
     asked: list[str] = []
     shell.set_next_input = lambda text, replace=False: asked.append(text)
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
@@ -118,7 +118,7 @@ def test_a_call_put_into_a_cell_is_masked(shell: Any, monkeypatch: pytest.Monkey
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
-    """A value written into a cell stands in the history as it was typed; a cell with a key does not."""
+    """A value typed into a cell stays in the history. A cell with a key is left out."""
     undo = rendering.register(shell)
     keep_no_keys(shell)
     shell.run_cell("name = 'Zqfirst'", store_history=True)
@@ -138,7 +138,7 @@ def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
 
 
 def test_the_notebooks_plant_where_they_put_people_in() -> None:
-    """The planting reaches the notebooks that put people in, so that the search of them is not empty."""
+    """The notebooks contain each text that the tests replace with a planted person."""
     sources = "".join(path.read_text() for path in NOTEBOOKS)
 
     assert [] == [theirs for theirs in PLANTS if theirs.replace('"', '\\"') not in sources]

@@ -1,4 +1,4 @@
-"""What is shown on purpose: only what was asked for, for as long as it was asked for; and what can be forgotten."""
+"""Revealed values: only those requested, for as long as requested. Deleted events leave no byte."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from workbench.screens.forms.answers import Reveal
 
 
 def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
-    """A frame asked to reveal emails holds the email and nothing else, and the file is its owner's alone."""
+    """A frame that reveals emails contains no other private value, and only the owner can read its file."""
     table = wb.to_frame([life.things["application"]], reveal={"email"})
     wb.to_file(table, tmp_path / "table.csv")
 
@@ -29,7 +29,7 @@ def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
 
 
 def test_what_the_sandbox_tells_is_plain_by_name(life: Life) -> None:
-    """Records and events of the sandbox print masked, and hold plain values for who reads one by its name."""
+    """Records and events of the sandbox print masked, and their members have the real values."""
     state = next(one for one in life.things["states"] if one["kind"] == "user")
     event = next(one.payload for one in life.things["sandbox events"] if one.payload["resource"] == "microDeposit")
 
@@ -41,7 +41,7 @@ def test_what_the_sandbox_tells_is_plain_by_name(life: Life) -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_served_sandbox_tells_the_same() -> None:
-    """Over HTTP too, what controls tell prints masked and holds plain values."""
+    """Over HTTP too, results of controls print masked, and their members have the real values."""
     from workbench.sandbox.remote import RemoteSandbox
 
     with wb.Sandbox(seed=7).serve() as url, wb.connect(url) as api:
@@ -57,7 +57,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_command_shows_what_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--reveal` shows private values, of records and of what controls tell; without it none is shown."""
+    """`sandbox events` shows private values only with `--reveal`."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     command("users", "create", *options(PERSON))
     for output in ("table", "json"):
@@ -69,21 +69,21 @@ def test_a_command_shows_what_it_is_asked_to(tmp_path: Path, monkeypatch: pytest
 
 
 class Hand(Clock):
-    """A clock that is moved by hand."""
+    """A clock that the test sets."""
 
     at = 0.0
 
     def now(self) -> datetime:
-        """Return a time."""
+        """Return a fixed time."""
         return datetime(2026, 1, 15, 15, tzinfo=UTC)
 
     def monotonic(self) -> float:
-        """Return seconds."""
+        """Return the seconds that the test set."""
         return self.at
 
 
 def test_a_revealed_signature_is_a_view_that_passes() -> None:
-    """`reveal()` gives no text: a view that prints masked, cannot be pickled or copied, and is empty after a minute."""
+    """`reveal()` returns an object that prints masked, cannot be pickled, and is empty after a minute."""
     clock = Hand()
     with wb.connect(seed=7) as api:
         one = api.list_contracts()[0]
@@ -108,12 +108,12 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_revealed_answer_passes_from_the_screen() -> None:
-    """What a form shows for a minute is a widget, counted in the journal, and out of the widgets' state when it is hidden."""
+    """A form shows private values for 60 seconds, which the journal notes, and then no widget contains them."""
     later: list[Any] = []
 
     class Timer:
         def cancel(self) -> None:
-            """Stop."""
+            """Do nothing."""
 
     def after(seconds: float, act: Any) -> Timer:
         later.append((seconds, act))
@@ -134,7 +134,7 @@ def test_a_revealed_answer_passes_from_the_screen() -> None:
 
 
 def test_an_inbox_can_forget(tmp_path: Path) -> None:
-    """Events stand in the inbox's own file, whole; purged, no byte of them does."""
+    """The inbox's file contains events unmasked. After a purge, no byte of the private value remains."""
     sample = wb.events.sample("user.updated", PLANTED["webhook key"], first_name="Zqfirst")
     with wb.Inbox(tmp_path / "inbox.db", keys=(PLANTED["webhook key"],)) as inbox:
         event = inbox.receive(sample.headers, sample.body).event

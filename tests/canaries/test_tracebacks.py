@@ -1,4 +1,4 @@
-"""No traceback shows a planted value, in any of its modes, but in the frames of whoever typed it."""
+"""In no traceback mode does a frame other than the caller's show a planted value."""
 
 import io
 import re
@@ -22,14 +22,14 @@ from workbench.service import rendering
 
 
 class Act:
-    """What the cell calls: its arguments stand in no frame of the cell."""
+    """A callable without arguments, so that the frame of the cell contains none of the values."""
 
     def __init__(self, end: End, folder: Path) -> None:
         self.end = end
         self.folder = folder
 
     def __call__(self) -> None:
-        """Go."""
+        """Raise the error."""
         self.end.act(self.folder)
 
     def __repr__(self) -> str:
@@ -37,7 +37,7 @@ class Act:
 
 
 def _mine(name: str) -> bool:
-    """Whether a frame is of whoever typed the values, which may hold them."""
+    """Return whether a frame belongs to the tests, which may contain the values."""
     return any(
         one in name for one in ("canaries/test_tracebacks.py", "canaries/ends.py", "client/doubles.py", "contextlib")
     )
@@ -45,7 +45,7 @@ def _mine(name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Yield a shell whose history is kept nowhere."""
+    """Yield a shell that stores no history."""
     before = sys.excepthook
     config = Config({"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}})
     make: Any = InteractiveShell
@@ -72,7 +72,7 @@ def _printed(error: BaseException) -> Iterator[str]:
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
-    """Yield the frames of an error, of its causes and of what it came out of, but for those of whoever typed."""
+    """Yield the frames of an error, its causes and contexts, except frames of the tests."""
     left, seen = [error], set[int]()
     while left:
         one = left.pop()
@@ -86,7 +86,7 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 
 def _locals(error: BaseException) -> Iterator[str]:
-    """Yield the locals of each frame, as Python's own tracebacks print them, and as rich does, which goes into objects."""
+    """Yield the locals of each frame, by `repr` as in Python's tracebacks and by rich, which shows nested objects."""
     for frame in _frames(error):
         for name, value in frame.f_locals.items():
             yield f"{frame.f_code.co_filename}:{frame.f_lineno} {name} = {value!r} {pretty_repr(value)}"
@@ -95,7 +95,7 @@ def _locals(error: BaseException) -> Iterator[str]:
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_no_traceback_holds_one(end: End, tmp_path: Path) -> None:
-    """Neither the error's words, its attributes and face, nor the locals of a frame that is not the caller's hold one."""
+    """Neither text, attributes and display of an error nor the locals of its frames contain a planted value."""
     error = _raised(end, tmp_path)
     leaked = {text.split(" ")[0]: found(text) for text in (*_printed(error), *_locals(error))}
 
@@ -112,7 +112,7 @@ def test_no_traceback_holds_one(end: End, tmp_path: Path) -> None:
     ],
 )
 def test_no_mode_of_ipython_shows_one(mode: str, every: int, shell: Any, tmp_path: Path) -> None:
-    """In each mode of `%xmode`, for every kind of error, frames of ours and of libraries show none."""
+    """In each mode of `%xmode`, tracebacks show no planted value."""
     shell.InteractiveTB.set_mode(mode=mode)
     leaked = {}
     for name, end in list(ENDS.items())[::every]:
@@ -127,7 +127,7 @@ def test_no_mode_of_ipython_shows_one(mode: str, every: int, shell: Any, tmp_pat
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_cell_that_fails_shows_none(shell: Any, tmp_path: Path) -> None:
-    """With our faces on, in the most talkative mode, what a failing cell prints holds none."""
+    """With the workbench's display of errors and in verbose mode, a failing cell prints no planted value."""
     shell.InteractiveTB.set_mode(mode="Verbose")
     undo = rendering.register(shell)
     leaked = {}

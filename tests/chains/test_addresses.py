@@ -1,4 +1,4 @@
-"""Addresses: published vectors, and what goes wrong when one is typed or pasted."""
+"""Addresses: published examples, and the problems of mistyped or badly pasted ones."""
 
 import string
 
@@ -39,7 +39,7 @@ MUXED = "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK"
 
 @each("address", EIP_55)
 def test_published_checksums(address):
-    """The addresses EIP-55 publishes are written as it publishes them."""
+    """The addresses that EIP-55 publishes get the published checksums."""
     expected = address
 
     assert expected == eip55(address.lower().replace("0X", "0x"))
@@ -86,7 +86,7 @@ def test_valid_addresses(chain_id, address):
     ],
 )
 def test_problems_are_named(address, kind, words):
-    """Each problem has its kind and names what is wrong."""
+    """Each malformed address gives one problem with its kind and a message about the mistake."""
     (problem,) = address_problems(address)
 
     assert kind == problem.kind
@@ -95,7 +95,7 @@ def test_problems_are_named(address, kind, words):
 
 @pytest.mark.parametrize("address", [None, 12, b"0x", True])
 def test_only_text_is_an_address(address):
-    """Something that is not text is a problem, not a Python error."""
+    """A value other than text is reported as a problem, not raised as a Python error."""
     assert [problem.kind for problem in address_problems(address)] == ["type"]
 
 
@@ -111,7 +111,7 @@ def test_only_text_is_an_address(address):
     ],
 )
 def test_the_wrong_family(address, chain_id, words):
-    """An address of another family than the chain's is named as such."""
+    """The message about an address of another chain family names both families."""
     (problem,) = address_problems(address, chain_id)
 
     assert problem.kind == "family"
@@ -120,13 +120,13 @@ def test_the_wrong_family(address, chain_id, words):
 
 @each("chain_id", [True, "0x1", 0, -1, 1.0, None, 1 << 64])
 def test_chain_numbers_are_exact(chain_id):
-    """True, text, floats and impossible numbers are not a chain id."""
+    """True, text, floats and numbers out of range are refused as chain ids."""
     with pytest.raises(UsageError):
         chain_of(chain_id)
 
 
 def test_numpy_chain_numbers_pass():
-    """A whole number of numpy is a whole number."""
+    """A NumPy integer is accepted as a chain id."""
     numpy = pytest.importorskip("numpy")
 
     assert chain_of(numpy.int64(84532)).id == 84532
@@ -134,7 +134,7 @@ def test_numpy_chain_numbers_pass():
 
 @given(st.binary(min_size=20, max_size=20), st.integers(2, 41), st.sampled_from(string.hexdigits))
 def test_one_mistyped_character_is_caught(raw, position, character):
-    """One wrong character in a checked EVM address passes only if its checksum happens to fit, as EIP-55 says."""
+    """An EVM address with one wrong character is refused, except if it has no checksum or a correct one."""
     address = eip55("0x" + raw.hex())
     mistyped = address[:position] + character + address[position + 1 :]
 
@@ -147,7 +147,7 @@ def test_one_mistyped_character_is_caught(raw, position, character):
 
 @pytest.mark.soak
 def test_how_often_a_mistyped_character_passes():
-    """Of all single wrong digits in 100 addresses far fewer than one in a hundred pass."""
+    """In 100 addresses, fewer than one in a hundred wrong digits is accepted."""
     from tests.chains.cases import chance
 
     draw = chance(55)
@@ -168,7 +168,7 @@ def test_how_often_a_mistyped_character_passes():
     st.binary(min_size=32, max_size=32), st.sampled_from("GC"), st.integers(1, 55), st.sampled_from(string.printable)
 )
 def test_one_mistyped_character_of_stellar_is_always_caught(payload, kind, position, character):
-    """A CRC-16 misses no single wrong character."""
+    """A single wrong character in a Stellar address is always reported."""
     address = strkey_encode(kind, payload)
     mistyped = address[:position] + character + address[position + 1 :]
 
@@ -177,7 +177,7 @@ def test_one_mistyped_character_of_stellar_is_always_caught(payload, kind, posit
 
 @given(st.binary(min_size=32, max_size=32))
 def test_every_solana_key_is_an_address(raw):
-    """Whatever 32 bytes are, their base58 passes, and the checksum_note claims no checksum."""
+    """Any 32 bytes in base58 are a valid Solana address, whose note says that it has no checksum."""
     address = base58_encode(raw)
 
     assert address_problems(address, 900) == ()
@@ -194,20 +194,20 @@ def test_every_solana_key_is_an_address(raw):
     ],
 )
 def test_the_note_on_the_checksum_claims_no_more_than_was_checked(address, claim):
-    """What was checked is said, and where nothing could be, that too."""
+    """The note says that the checksum is correct, or that the address has no checksum."""
     assert claim in checksum_note(address)
 
 
 @pytest.mark.slow
 @given(st.text(max_size=80))
 def test_any_text_gets_an_answer(text):
-    """No text makes the check fail, and what passes belongs to a family."""
+    """No text raises an error, and a text without problems belongs to a chain family."""
     if not address_problems(text):
         assert family_of_address(text) in set(Family)
 
 
 def test_the_zero_address():
-    """Zero is zero in every family, and nothing else is."""
+    """The zero address of each family is recognized, and no other text."""
     zeros = ("0x" + "0" * 40, "1" * 32, strkey_encode("G", bytes(32)), strkey_encode("C", bytes(32)))
 
     assert all(is_zero_address(zero) for zero in zeros)
@@ -215,7 +215,7 @@ def test_the_zero_address():
 
 
 def test_same_address():
-    """Case matters everywhere but in EVM addresses."""
+    """Addresses are compared without regard to letter case on EVM chains, and exactly on Solana."""
     assert same_address(EVM, EVM.lower())
     assert not same_address(SOLANA, SOLANA.lower())
 

@@ -1,4 +1,4 @@
-"""The call that withdraws: written and read back, and refused when a single byte is off."""
+"""Call data of a withdrawal: encoded and decoded without loss, and refused if a byte is wrong."""
 
 import random
 
@@ -17,13 +17,13 @@ TWO = chance(2).call(2)
 
 
 def test_published_selectors():
-    """Selectors are computed, and agree with those everybody knows."""
+    """Function selectors equal the published ones."""
     assert selector("transfer(address,uint256)").hex() == "a9059cbb"
     assert selector("sam(bytes,bool,uint256[])").hex() == "a5643bf2"
 
 
 def test_published_encoding():
-    """The example of the ABI specification is written as published."""
+    """The example of the ABI specification is encoded as published, and decoded again."""
     words = ("60", "1", "a0", "4", "64617665".ljust(64, "0"), "3", "1", "2", "3")
     expected = "".join(word.rjust(64, "0") for word in words)
     kinds = ("bytes", "bool", "uint256[]")
@@ -33,7 +33,7 @@ def test_published_encoding():
 
 
 def test_the_two_functions():
-    """Version 1 takes the first seven arguments of version 2."""
+    """Version 1 has the first seven arguments of version 2."""
     one = "withdrawAsset(address,address,uint256,address,uint256,bytes32,bytes)"
     two = "withdrawAsset(address,address,uint256,address,uint256,bytes32,bytes,bytes32[],bytes[],bool)"
 
@@ -43,7 +43,7 @@ def test_the_two_functions():
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2])
 def test_there_and_back(version):
-    """What was written is read back the same, for one admin and several."""
+    """Random calls are equal after encoding and decoding."""
     draw = chance(version)
 
     for _ in range(100):
@@ -52,7 +52,7 @@ def test_there_and_back(version):
 
 
 def test_the_order_of_admins_is_kept():
-    """Salts and signatures stand in the order given."""
+    """Admin salts and signatures keep the given order."""
     fields = TWO | {
         "admin_salts": [bytes([n]) * 32 for n in (3, 1, 2)],
         "admin_signatures": [TWO["signature"], *chance(9).call(2)["admin_signatures"][:1], TWO["signature"]],
@@ -65,7 +65,7 @@ def test_the_order_of_admins_is_kept():
 
 
 def test_v_is_written_as_contracts_take_it():
-    """A wallet's v of 0 or 1 is written as 27 or 28."""
+    """The v of a signature, which some wallets write as 0 or 1, is encoded as 27 or 28."""
     raw = ONE["signature"]
     other = raw[:64] + bytes([raw[64] - 27])
 
@@ -73,12 +73,12 @@ def test_v_is_written_as_contracts_take_it():
 
 
 def test_a_version_may_read_as_2_0():
-    """The service gives contractVersion as a number, which may come as a float or decimal."""
+    """The service's contractVersion may be parsed as a float, so 2.0 is accepted as version 2."""
     assert withdraw_call_data(**TWO) == withdraw_call_data(**TWO | {"version": 2.0})
 
 
 def test_signatures_print_masked():
-    """Neither salts nor signatures show in the record."""
+    """The record's repr masks salts and signatures."""
     shown = repr(read_call_data(withdraw_call_data(**TWO)))
 
     assert TWO["recipient"] in shown
@@ -109,7 +109,7 @@ def test_signatures_print_masked():
     ],
 )
 def test_what_is_not_written(change):
-    """A call that would fail, or do something else, is not written."""
+    """Arguments that would make the call fail or act differently are refused."""
     with pytest.raises(UsageError) as caught:
         withdraw_call_data(**TWO | change)
 
@@ -117,7 +117,7 @@ def test_what_is_not_written(change):
 
 
 def test_true_is_not_a_version():
-    """True equals 1 in Python, and is not a version here."""
+    """True is refused as a version, although it equals 1 in Python."""
     with pytest.raises(UsageError, match="1 or 2"):
         withdraw_call_data(**ONE | {"version": True})
 
@@ -143,14 +143,14 @@ DATA = {version: bytes.fromhex(withdraw_call_data(**fields)[2:]) for version, fi
     ],
 )
 def test_what_is_not_read(data):
-    """Another call, or a damaged one, is refused."""
+    """Another function's call data, and damaged call data, are refused."""
     with pytest.raises(UsageError):
         read_call_data(data)
 
 
 @given(st.sampled_from([1, 2]), st.data())
 def test_no_two_ways_to_write_one_call(version, data):
-    """Whatever bytes are changed: the call is refused, or it reads as something else that writes exactly those bytes."""
+    """Call data with changed bytes is refused, or is the only encoding of the call that it decodes to."""
     raw = bytearray(DATA[version])
     for _ in range(data.draw(st.integers(1, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
@@ -172,7 +172,7 @@ def arguments(call):
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_every_cut_and_every_word_turned(version):
-    """Cut anywhere, or with any word that says where something is made another, the call is refused."""
+    """Call data that is cut at any byte, or has a wrong offset, is refused."""
     raw = DATA[version]
     draw = random.Random(3)
     offsets = [4 + 32 * index for index in ((6,) if version == 1 else (6, 7, 8))]
@@ -187,7 +187,7 @@ def test_every_cut_and_every_word_turned(version):
 
 
 def test_a_length_beyond_the_end():
-    """A part that claims to be longer than the call is named as such."""
+    """A length beyond the end of the call data is refused with this reason."""
     raw = DATA[1]
     at = 4 + 7 * 32
 
@@ -196,7 +196,7 @@ def test_a_length_beyond_the_end():
 
 
 def test_a_list_that_claims_to_be_huge():
-    """A length of 2**255 is refused at once, without memory for it."""
+    """A list length of 2**255 is refused before memory is allocated for it."""
     raw = bytearray(DATA[2])
     at = 4 + int.from_bytes(raw[4 + 7 * 32 : 4 + 8 * 32])
     raw[at : at + 32] = (1 << 255).to_bytes(32)

@@ -1,4 +1,4 @@
-"""Base58, StrKey, Keccak and the forms of bytes: published vectors and what is refused."""
+"""Base58, StrKey, Keccak and byte strings: published examples, and values that are refused."""
 
 import base64
 
@@ -25,14 +25,14 @@ from workbench.service.chains.values import base58_decode, base58_encode, strkey
     ],
 )
 def test_published_base58(text, data):
-    """The vectors of the base58 draft read and write."""
+    """The examples of the base58 draft are encoded and decoded."""
     assert text == base58_encode(data)
     assert data == base58_decode(text)
 
 
 @each("text", ["0", "O", "I", "l", "abc ", "1" * 257, "ä"])
 def test_what_is_not_base58(text):
-    """Characters that base58 leaves out are refused by place."""
+    """Characters outside the base58 alphabet, and texts that are too long, are refused."""
     with pytest.raises(ValueError, match=r"character|longer"):
         base58_decode(text)
 
@@ -58,7 +58,7 @@ PAYLOAD = bytes.fromhex("3f0c34bf93ad0d9971d04ccc90f705511c838aad9734a4a2fb0d7a0
     ],
 )
 def test_published_strkeys(text, kind, payload):
-    """The vectors of SEP-23 read and write."""
+    """The examples of SEP-23 are encoded and decoded."""
     assert text == strkey_encode(kind, payload)
     assert (kind, payload) == strkey_decode(text)
 
@@ -77,14 +77,14 @@ def test_published_strkeys(text, kind, payload):
     ],
 )
 def test_invalid_strkeys(text):
-    """The invalid vectors of SEP-23 are refused."""
+    """The invalid examples of SEP-23 are refused."""
     with pytest.raises(ValueError, match=r"."):
         strkey_decode(text)
 
 
 @given(st.binary(min_size=40, max_size=40))
 def test_spare_bits_are_refused(payload):
-    """A last character that differs only in the bits base32 leaves over is not another way to write the same key."""
+    """A last character that differs only in the unused bits of base32 is refused."""
     text = strkey_encode("M", payload)
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     other = text[:-1] + alphabet[alphabet.index(text[-1]) ^ 1]
@@ -95,7 +95,7 @@ def test_spare_bits_are_refused(payload):
 
 @pytest.mark.parametrize("kind, payload", [("T", bytes(32)), ("G", bytes(31)), ("M", bytes(32))])
 def test_what_no_strkey_holds(kind, payload):
-    """Unknown kinds and wrong lengths are not written."""
+    """An unknown kind and a wrong length cannot be encoded."""
     with pytest.raises(ValueError, match="kind"):
         strkey_encode(kind, payload)
 
@@ -108,13 +108,13 @@ def test_what_no_strkey_holds(kind, payload):
     ],
 )
 def test_published_hashes(data, expected):
-    """Keccak-256 is the original one, not SHA3-256."""
+    """Keccak-256 is the original function, not SHA3-256."""
     assert expected == keccak256(data).hex()
 
 
 @given(st.binary(min_size=32, max_size=32))
 def test_one_salt_in_all_its_forms(raw):
-    """Bytes, hex with and without 0x, base64 and a list of numbers are the same salt."""
+    """Bytes, hex with and without 0x, base64 and a list of numbers are read as the same salt."""
     forms = (raw, bytearray(raw), raw.hex(), "0x" + raw.hex().upper(), base64.b64encode(raw).decode(), list(raw))
 
     assert {raw} == {read_bytes(form, 32, "salt") for form in forms}
@@ -142,7 +142,7 @@ def test_one_salt_in_all_its_forms(raw):
     ],
 )
 def test_what_is_not_a_salt(value):
-    """Anything but exactly 32 bytes is refused, and the message shows nothing of it."""
+    """Any value other than 32 bytes is refused, and the message does not quote it."""
     with pytest.raises(UsageError) as caught:
         read_bytes(value, 32, "salt")
 

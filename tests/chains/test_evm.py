@@ -1,4 +1,4 @@
-"""The two messages of a withdrawal on an EVM chain."""
+"""The two typed-data messages of a withdrawal on an EVM chain."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ def coordinator(**change):
 
 
 def test_the_types_are_those_written_down():
-    """Domain and type of both messages are word for word what is known of them."""
+    """Domain and type of both messages equal the expected texts."""
     admin, service = withdraw_typed_data(**CASE), coordinator()
 
     assert (admin["domain"]["name"], admin["domain"]["version"]) == ("Collateral", "2")
@@ -42,7 +42,7 @@ def test_the_types_are_those_written_down():
 
 
 def test_a_wallet_can_read_it():
-    """The message is JSON, its large numbers are text, and after a way through JSON it has the same digest."""
+    """A message can be written as JSON with large numbers as text, and keeps its digest when read back."""
     large = withdraw_typed_data(**CASE | {"amount": (1 << 256) - 1})
 
     assert str((1 << 256) - 1) == large["message"]["amount"]
@@ -50,7 +50,7 @@ def test_a_wallet_can_read_it():
 
 
 def test_addresses_get_their_check_sum():
-    """An address in one case is taken, and written with its checksum."""
+    """A lower-case address is accepted, and written with its checksum."""
     lower = withdraw_typed_data(**CASE | {"recipient": CASE["recipient"].lower()})
 
     assert withdraw_typed_data(**CASE) == lower
@@ -58,7 +58,7 @@ def test_addresses_get_their_check_sum():
 
 
 def test_salts_in_any_form():
-    """Bytes, hex and base64 of the same salt make the same message."""
+    """Bytes, hex and base64 of a salt give the same message."""
     raw = CASE["salt"]
     forms = (raw, raw.hex(), "0x" + raw.hex(), base64.b64encode(raw).decode())
 
@@ -66,7 +66,7 @@ def test_salts_in_any_form():
 
 
 def test_times_in_both_forms():
-    """Unix seconds and an aware datetime are the same moment; a time without zone is refused."""
+    """Unix seconds and an aware datetime give the same message. Naive datetimes and milliseconds are refused."""
     moment = datetime(2026, 4, 7, 21, 17, 45, tzinfo=UTC)
 
     assert coordinator() == coordinator(expires_at=moment)
@@ -78,7 +78,7 @@ def test_times_in_both_forms():
 
 @each("field", ["chain_id", "proxy", "user", "asset", "amount", "recipient", "nonce", "salt"])
 def test_everything_is_signed(field):
-    """Each part of the message changes its digest."""
+    """A change of any field changes the digest."""
     other = chance(713).withdrawal() | {"chain_id": 1, "amount": 1, "nonce": 1}
 
     assert digest(withdraw_typed_data(**CASE)) != digest(withdraw_typed_data(**CASE | {field: other[field]}))
@@ -107,7 +107,7 @@ def test_everything_is_signed(field):
     ],
 )
 def test_what_is_not_signed(change, path):
-    """Bad input gets one problem at its place."""
+    """An invalid argument gives one problem that names the argument."""
     with pytest.raises(UsageError) as caught:
         withdraw_typed_data(**CASE | change)
 

@@ -1,4 +1,4 @@
-"""The positional arguments the service gives, on all three families, and the messages behind Ed25519 signatures."""
+"""Withdrawal parameters of the service on all chain families, and the messages that Ed25519 signatures cover."""
 
 import json
 
@@ -48,7 +48,7 @@ MESSAGES = {901: solana_message, 1501: stellar_message}
 
 @pytest.mark.parametrize("chain_id", [84532, 901, 1501])
 def test_there_and_back(chain_id):
-    """Arguments written are read back the same, also after a way through JSON."""
+    """Parameters are equal after they were written as JSON and read back."""
     on_curve = chain_id in MESSAGES
     signature = sign_ed25519(b"", SECRET) if on_curve else sign(bytes(32), SECRET)
     given = asked(chain_id) | {"signature": signature, "public_key": PUBLIC if on_curve else None}
@@ -62,7 +62,7 @@ def test_there_and_back(chain_id):
 
 
 def test_the_order_and_the_forms():
-    """Stellar's arguments stand in the order and the forms of the one sample known."""
+    """Parameters for Stellar have the order and formats of the only known sample."""
     signature = sign_ed25519(b"", SECRET)
     given = asked(1501)
 
@@ -82,7 +82,7 @@ def test_the_order_and_the_forms():
 
 
 def test_a_recorded_response_is_read():
-    """A response on Stellar is read: five cents of a token with seven decimals, and its parts agree."""
+    """A recorded Stellar response is read, and its parameters agree with its other members."""
     answer = json.loads((RECORDED / "sign_withdrawal.200.ready.json").read_text())
 
     read = read_parameters(int(answer["chainId"], 16), answer["parameters"])
@@ -99,7 +99,7 @@ def test_a_recorded_response_is_read():
     ids=["EVM", "Solana", "Stellar"],
 )
 def test_signatures_as_each_chain_writes_them(chain_id, text):
-    """EVM writes 0x hex, Solana base64, Stellar plain hex; all are read back."""
+    """Signatures are written as 0x hex on EVM, base64 on Solana and plain hex on Stellar, and read back."""
     raw = b"\x11" * (65 if chain_id == 84532 else 64)
 
     assert text == write_signature(chain_id, raw)
@@ -107,14 +107,14 @@ def test_signatures_as_each_chain_writes_them(chain_id, text):
 
 
 def question_on(chain_id):
-    """Return the arguments of a message of a chain."""
+    """Return the arguments of a chain's message."""
     question = asked(chain_id) | {"user": address(chain_id, "user")}
     return question | {"controller": address(chain_id, "controller"), "nonce": 7} if chain_id == 901 else question
 
 
 @pytest.mark.parametrize("chain_id", list(MESSAGES))
 def test_a_signature_over_the_assumed_message(chain_id):
-    """The sandbox's signature verifies, and does not when anything asked for is another."""
+    """A signature verifies only if every argument of the message is equal."""
     question = question_on(chain_id)
     message = MESSAGES[chain_id](**question)
     signature = sign_ed25519(message, SECRET)
@@ -133,7 +133,7 @@ def test_a_signature_over_the_assumed_message(chain_id):
 @each("chain_id", list(MESSAGES))
 @each("change", [{"chain_id": 1}, {"amount": 1 << 130}, {"amount": 0}, {"recipient": "0x" + "1" * 40}])
 def test_messages_that_are_not_made(chain_id, change):
-    """Another family's chain or address, and amounts the chain cannot hold, are refused."""
+    """Chains and addresses of another family, and amounts out of range, are refused."""
     question = question_on(chain_id)
 
     with pytest.raises(UsageError):
@@ -167,7 +167,7 @@ def broken():
 
 @each("parameters", list(broken()))
 def test_what_is_not_read(parameters):
-    """Each place takes only its form."""
+    """A list with a wrong length, or with an invalid value at any position, is refused."""
     with pytest.raises(UsageError) as caught:
         read_parameters(1501, parameters)
 
@@ -175,13 +175,13 @@ def test_what_is_not_read(parameters):
 
 
 def test_an_account_and_a_contract_differ():
-    """The same 32 bytes as an account and as a contract of Stellar make different messages."""
+    """On Stellar, an account and a contract with the same 32 bytes give different messages."""
     question = asked(1501) | {"user": strkey_encode("G", PUBLIC)}
 
     assert stellar_message(**question) != stellar_message(**question | {"user": strkey_encode("C", PUBLIC)})
 
 
 def test_an_evm_answer_has_no_public_key():
-    """A public key beside an EVM signature is a misunderstanding."""
+    """A public key together with an EVM signature is refused, because the signer is recovered."""
     with pytest.raises(UsageError, match="recovers"):
         withdraw_parameters(**asked(1), signature=sign(bytes(32), SECRET), public_key=PUBLIC)

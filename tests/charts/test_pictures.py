@@ -1,7 +1,7 @@
-"""What each chart of the samples draws, byte by byte: `python -m tests.charts.test_pictures` writes pictures.txt anew.
+"""SVG of each chart of the samples, compared by digest. `python -m tests.charts.test_pictures` writes pictures.txt.
 
-A line has the chart, how it was drawn, the digest of its SVG, and its alternative text. A change of any mark, label,
-position, color or note changes the line, which is then looked at and written anew.
+A line has the chart, the drawing option, the digest of the SVG, and the alternative text. A change of any mark, label,
+position, color or note changes the line: look at the new picture, then write the file again.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ NOTES = [f"Note {number} of the frame, which a chart of five notes does not show
 
 
 def pictures(name: str, ways: Iterable[str] = WAYS) -> Iterator[str]:
-    """Yield the lines of a chart."""
+    """Yield the lines of a chart, one for each drawing option."""
     draw, make, _ = EVERY[name]
     for way in ways:
         data, options = make(), WAYS[way]
@@ -43,7 +43,7 @@ def pictures(name: str, ways: Iterable[str] = WAYS) -> Iterator[str]:
 )
 @pytest.mark.parametrize("name", EVERY)
 def test_a_picture_is_what_it_was(name: str, way: str) -> None:
-    """Same frame, same bytes: whoever changes a picture looks at it."""
+    """A chart of the same frame has the same bytes, unless matplotlib's version differs."""
     head, *lines = PAGE.read_text("utf-8").splitlines()
     if head != HEAD:
         pytest.skip(f"pictures were drawn by {head}")

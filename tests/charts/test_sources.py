@@ -1,4 +1,4 @@
-"""A chart of transactions draws the same from everything that `wb.history` takes."""
+"""A chart of transactions can be drawn from every source that `wb.history` accepts."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def log(api: Any, path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def api() -> Any:
-    """A session in which six purchases are settled, declined or open."""
+    """A session with six purchases: settled, declined and open."""
     with wb.connect() as session:
         card = session.sandbox.guide()["cards"]["active"][0]
         for number, reason in enumerate((None, None, "card_locked", None, "invalid_pin", None)):
@@ -54,7 +54,7 @@ def api() -> Any:
 
 @pytest.mark.parametrize("name, source", across(CHARTS, SOURCES))
 def test_every_source_is_drawn(name: str, source: str, api: Any, tmp_path: Path) -> None:
-    """No source is refused, and none is drawn as if nothing was in it."""
+    """Every source gives a chart with data."""
     axes = getattr(wb.charts, name)(SOURCES[source](api, tmp_path))
 
     assert "no data" not in " ".join(text.get_text() for text in axes.texts).lower()
@@ -63,7 +63,7 @@ def test_every_source_is_drawn(name: str, source: str, api: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_no_source_is_read_as_nothing(source: str, api: Any, tmp_path: Path) -> None:
-    """Records have those of the sandbox's past besides."""
+    """Each source has the six purchases. Records also include earlier ones."""
     ids = {str(one) for one in wb.history(SOURCES[source](api, tmp_path)).transactions()["transaction_id"]}
 
     assert ids >= {
@@ -73,7 +73,7 @@ def test_no_source_is_read_as_nothing(source: str, api: Any, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["user", "dispute", "card"])
 def test_records_of_another_kind_are_no_transactions(kind: str, api: Any) -> None:
-    """A list and its frame end the same way: as records for another report, not as a history in which nothing happened."""
+    """Records of another kind are refused with the same error as a list and as a frame."""
     ends = []
     for source in (api.sandbox.records(kind), wb.to_frame(api.sandbox.records(kind))):
         try:

@@ -1,4 +1,4 @@
-"""Ten learners of a class at random steps against a model: each has what it did, and no step of one is seen by another."""
+"""Ten learners of a class take random steps, compared with a model: no learner's step is visible to another."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ MAX_HELD = 900_000  # in cents, below the card's limit
 
 @attrs.define
 class Expected:
-    """What a learner's sandbox and its row on the board have to hold."""
+    """The expected state of a learner's sandbox and of the learner's row on the board."""
 
     held: int = 0
     posted: int = 0
@@ -40,7 +40,7 @@ class Expected:
 
 
 class Class:
-    """A class, its model, and the steps of both."""
+    """A class server, its model, and steps that change both."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.chance = random.Random(seed)
@@ -59,7 +59,7 @@ class Class:
         ]  # fmt: skip
 
     def send(self, number: int, path: str, content: Any, key: str | None = None) -> Response:
-        """Send a request to a learner's part of the server."""
+        """Send a request to a learner's URL of the class server."""
         place = self.learners[number]
         headers = {
             "host": "127.0.0.1",
@@ -186,7 +186,7 @@ class Class:
         assert self.send(number, "v1/simulate/transactions/x/refund", {}, other.sandbox("").full_key).status == 401
 
     def foreign(self, number: int) -> None:
-        """A purchase of another is none here, unless both sandboxes made the same one."""
+        """Check that the next learner's purchase is not in this learner's sandbox, unless both made an equal one."""
         theirs = set(self.model[(number + 1) % LEARNERS].open) - set(self.model[number].open)
         for one in list(theirs)[:1]:
             state = self.send(number, "_sandbox/state", {"record_id": one})
@@ -196,7 +196,7 @@ class Class:
     # comparison
 
     def digest(self, number: int) -> tuple[Any, ...]:
-        """Return what a learner has."""
+        """Return a summary of a learner's sandbox."""
         sandbox = self.learners[number].sandbox("")
         money = sandbox.balance(self.card)
         return (
@@ -209,7 +209,7 @@ class Class:
         )
 
     def step(self) -> None:
-        """Do one step of one learner, compare it with its model, and another with what it was."""
+        """Take one learner's step, compare the learner with the model, and check that another one did not change."""
         number = self.chance.randrange(LEARNERS)
         self.chance.choice(self.steps)(number)
         mine = self.model[number]
@@ -226,7 +226,7 @@ class Class:
         assert self.digest(other) == self.digests[other], f"{number} changed {other}"
 
     def compare_boards(self) -> None:
-        """Compare the board and the notes of all with the model."""
+        """Compare each learner's tries and notes with the model."""
         for mine, row in zip(self.model, self.server.board()["learners"], strict=True):
             assert row["results"].get("start-1", {}).get("tries", 0) == mine.tries
             notes = self.server.results.notes(row["learner"])
@@ -239,7 +239,7 @@ class Class:
 
 
 def walk(steps: int, seed: int) -> None:
-    """Do steps, and name the seed and the step where the model is contradicted."""
+    """Take random steps. A failure names the seed and the step."""
     with TemporaryDirectory() as folder, closing(Class(seed, Path(folder))) as class_:
         for number in range(steps):
             try:

@@ -1,4 +1,4 @@
-"""The jobs of a trainer that need no browser, some of them in `make test`; `python -m tests.classroom.jobs` does all."""
+"""Jobs of a trainer. `make test` checks the pages that list them, and `python -m tests.classroom.jobs` runs all."""
 
 from pathlib import Path
 from typing import Any

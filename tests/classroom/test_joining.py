@@ -147,7 +147,7 @@ def test_a_class_in_the_environment_comes_before_the_link(server: ClassServer, m
 
 @pytest.mark.soak
 def test_the_notebook_of_webhooks_is_done_in_a_class_with_tls(server: ClassServer, tmp_path: Path) -> None:
-    """Receivers are on the learner's machine; what its process posted to them is what the class server counts."""
+    """The class counts deliveries to receivers on the learner's machine."""
     certificate, key = tmp_path / "class-tls.crt", tmp_path / "class-tls.key"
     self_signed(certificate, key, ["localhost"])
     notebook = next(path for path in COURSE if path.name.startswith("03"))
@@ -165,7 +165,7 @@ def test_the_notebook_of_webhooks_is_done_in_a_class_with_tls(server: ClassServe
 
 
 def test_arguments_of_an_embedded_sandbox_are_refused_without_the_url() -> None:
-    """The URL of a class has the learner's code."""
+    """The error does not show the URL, which contains the learner's code."""
     with pytest.raises(wb.errors.UsageError, match="`seed` applies only to an embedded sandbox") as refused:
         wb.connect("http://127.0.0.1:9/maple-otter-31", seed=3)
 
@@ -173,7 +173,7 @@ def test_arguments_of_an_embedded_sandbox_are_refused_without_the_url() -> None:
 
 
 def decoded(svg: str) -> str:
-    """Return the text of a QR code of version 4 with one block, read as ISO/IEC 18004 lays it out, without correcting errors."""
+    """Return the text of a QR code of version 4, decoded by ISO/IEC 18004 without error correction."""
     dark, x, y, size = set(), 0, 0, 33
     assert f"0 0 {size + 8} {size + 8}" in svg
     for command, right, down in re.findall(r"([Mmh])(-?\d+)(?: (-?[\d.]+))?", svg):
@@ -204,7 +204,7 @@ def decoded(svg: str) -> str:
 
 
 def test_the_sheet_and_the_board_show_the_link_as_a_qr_code(server: ClassServer) -> None:
-    """The code contains the link; a screen reader reads the link in its place."""
+    """The QR code contains the link, which is also its alternative text."""
     address = f"https://class.example:8700/{server.learners[0].code}#{'9f86d081' * 4}"
     sheet = sheets({"Ann": address})
     (picture,) = re.findall(r"<img class='qr' alt='QR code of (.*?)' src='(.*?)'>", sheet)

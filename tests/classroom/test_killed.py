@@ -1,4 +1,4 @@
-"""A class server killed at random moments: what it acknowledged is there, what it did not is there once or not at all."""
+"""A class server is killed at random moments: acknowledged actions are stored once, the others once or not at all."""
 
 import multiprocessing
 import os
@@ -31,7 +31,7 @@ def _serve(folder: str, port: int, ready: Any) -> None:
 
 @contextmanager
 def served(folder: Path, port: int) -> Iterator[Any]:
-    """Serve the class in a process that is forked from this one, so that nothing has to be loaded again."""
+    """Serve the class in a process that is forked from this one, so that it does not load the modules again."""
     context: Any = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_serve, args=(str(folder), port, there), daemon=True)
@@ -45,7 +45,7 @@ def served(folder: Path, port: int) -> Iterator[Any]:
 
 
 class Ledger:
-    """What a learner did, as far as the learner knows: purchases of one cent, and tries of an exercise."""
+    """A learner's actions and their outcomes: purchases of one cent, and tries of an exercise."""
 
     def __init__(self, url: str, code: str) -> None:
         self.url = f"{url}/{code}"
@@ -53,7 +53,7 @@ class Ledger:
         self.bought = self.unknown_bought = self.tries = self.unknown_tries = 0
 
     def work(self, http: httpx.Client) -> None:
-        """Buy for one cent, and report a try."""
+        """Make a purchase of one cent, and report a try."""
         if not self.key:
             guide = http.get(f"{self.url}/_sandbox/guide").json()
             http.post(f"{self.url}/_class", json={"kind": "start", "task": "start-1"}).raise_for_status()
@@ -69,7 +69,7 @@ class Ledger:
         self.tries, self.unknown_tries = self.tries + 1, self.unknown_tries - 1
 
     def agree(self, http: httpx.Client, tries: int) -> None:
-        """Compare with what the server holds; what was unknown is known from then on."""
+        """Compare the ledger with the server's state, and take over the outcomes of unanswered requests."""
         if not self.key:
             return
         url = f"{self.url}/_sandbox/balance"
@@ -80,7 +80,7 @@ class Ledger:
 
 
 def campaign(folder: Path, kills: int, seed: int) -> dict[str, float]:
-    """Kill a class server again and again while a learner works, and compare after each with what was acknowledged."""
+    """Kill a class server repeatedly while learners work, and compare its state with the acknowledged actions."""
     made = ClassServer([f"Learner {number}" for number in range(LEARNERS)], folder)
     codes, key = [one.code for one in made.learners], {"trainer-key": made.trainer_key}
     with made.serve() as url, httpx.Client(trust_env=False) as http:  # load all modules before forking

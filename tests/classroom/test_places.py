@@ -1,4 +1,4 @@
-"""A place for each notebook and drill, and a board that says what is so."""
+"""Each notebook and drill has a separate sandbox in a class, and the board shows their true state."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ def server(tmp_path: Path) -> Iterator[ClassServer]:
 
 @pytest.fixture
 def ann(server: ClassServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """The URL of Ann, whose process this is."""
+    """Yield the class URL of the learner Ann, with this process set up as hers."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     monkeypatch.setattr(membership, "_places", [])
     with server.serve() as url:
@@ -156,7 +156,7 @@ that = "no refund"
 def test_purchases_that_the_trainer_pushes_are_not_calls_of_the_learner(
     server: ClassServer, ann: str, tmp_path: Path
 ) -> None:
-    """Neither as a try, nor as the call that a task asks for, nor as a call too many."""
+    """The trainer's purchase neither counts as a try nor meets or breaks a criterion of the task."""
     (tmp_path / "one-purchase.toml").write_text(PURCHASE_TASK)
     server.tasks = {**server.tasks, "one-purchase": read_file(tmp_path / "one-purchase.toml")}
     with first_cell("02") as api:
@@ -172,7 +172,7 @@ def test_purchases_that_the_trainer_pushes_are_not_calls_of_the_learner(
 
 
 def test_requests_of_one_learner_at_the_same_time_are_all_counted(server: ClassServer, ann: str) -> None:
-    """No try of a task is lost in two notebooks, and two kernels that begin a notebook get two sandboxes."""
+    """No try is lost if two notebooks report at the same time. Each start of a notebook gets a separate sandbox."""
 
     def ask(place: str, content: dict[str, str]) -> Any:
         return httpx.post(f"{ann}{place}/_class", json=content).raise_for_status().json()
@@ -392,7 +392,7 @@ def test_few_files_are_open_however_many_notebooks_were_begun(server: ClassServe
 def test_mistakes_of_a_novice_are_named_as_in_an_embedded_sandbox(
     server: ClassServer, ann: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can be typed instead, in words of Python; nothing differs because the sandbox is elsewhere."""
+    """Messages in a class equal those of an embedded sandbox, and name what to type instead."""
     mistakes: dict[str, Callable[[Any], object]] = {
         r"endpoint_url must be text; write `with ... as endpoint_url:`": lambda api: api.sandbox.register_endpoint(
             wb.Inbox(keys=["k" * 20]).serve()
@@ -428,7 +428,7 @@ def _message(act: Callable[[Any], object], api: Any) -> str:
 
 
 def test_no_sandbox_closes_while_a_request_uses_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The requests come while `close_unused` looks at the number of requests in use."""
+    """Requests arrive while another thread closes unused sandboxes."""
     monkeypatch.setattr(learner_sandboxes, "MAX_OPEN", 1)
 
     class SlowApp:

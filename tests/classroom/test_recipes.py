@@ -1,4 +1,4 @@
-"""The recipes of docs/training.md: what it shows runs."""
+"""The JupyterHub recipe of docs/training.md runs."""
 
 import re
 from pathlib import Path

@@ -40,7 +40,7 @@ PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCatego
 
 
 class Caller:
-    """A learner that speaks HTTP."""
+    """A learner who uses plain HTTP."""
 
     def __init__(self, url: str, code: str) -> None:
         self.url = f"{url}/{code}"
@@ -62,7 +62,7 @@ class Caller:
         return str(answer.json()["transactionId"])
 
     def start(self, exercise: str) -> None:
-        """Begin an exercise, once."""
+        """Start an exercise, unless it is already started."""
         if exercise not in self.started:
             httpx.post(f"{self.url}/_class", json={"kind": "start", "task": exercise}).raise_for_status()
             self.started.add(exercise)
@@ -71,14 +71,14 @@ class Caller:
         return httpx.post(f"{self.url}/_class", json={"kind": "check", "task": exercise}).status_code
 
     def try_and_check(self, exercise: str) -> int:
-        """Change something, and check."""
+        """Make a purchase, and check the exercise."""
         self.start(exercise)
         self.buy(100 + len(self.control("events")))
         return self.check(exercise)
 
 
 class Trainer:
-    """The trainer's page."""
+    """The trainer's requests to the board."""
 
     def __init__(self, server: ClassServer, url: str) -> None:
         self.url, self.key = url, {"trainer-key": server.trainer_key}
@@ -168,7 +168,7 @@ def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
 
 
 def test_a_mistyped_code_is_named(url: str) -> None:
-    """Whoever mistypes the code learns that it is the code."""
+    """The error for a mistyped code says that the link's code is wrong."""
     with pytest.raises(
         wb.errors.WrongEnvironment, match=r'"No learner has the code of this link: .*" .*with its complete URL'
     ):
@@ -194,7 +194,7 @@ def test_wrong_codes_of_one_address_are_not_counted_for_another(server: ClassSer
 
 
 def test_codes_are_too_many_to_be_searched() -> None:
-    """At 2,000 codes a second, one of 200 codes is found after a year at the earliest, on average."""
+    """At 2,000 codes per second, finding one code of a full class takes more than a year on average."""
     guesses = len(_WORDS) * len(_LETTERS) ** 8 / MAX_LEARNERS / 2
 
     assert guesses / 2_000 > 365 * 24 * 3600

@@ -1,4 +1,4 @@
-"""A laptop without internet installs from the class server or from a copy of its folder; only listed files are served."""
+"""Laptops install without internet from the class server or a copied folder. Only listed files are served."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ WHEEL = "wheels/pip-26.3-py3-none-any.whl"
 
 @pytest.fixture
 def prepared(tmp_path: Path) -> Path:
-    """The folder of a class with one large wheel and a private file next to it."""
+    """Return the folder of a class with a large listed wheel and a wheel that is not listed."""
     folder = tmp_path / "class"
     (folder / "setup" / "wheels").mkdir(parents=True)
     content = bytes(range(256)) * 40_000
@@ -57,7 +57,7 @@ def prepared(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def served(prepared: Path) -> Iterator[str]:
-    """The URL of the class."""
+    """Yield the URL of the class."""
     server = ClassServer(["Ann"], prepared)
     with server.serve() as url:
         yield url
@@ -65,7 +65,7 @@ def served(prepared: Path) -> Iterator[str]:
 
 
 def raw(url: str, path: str) -> bytes:
-    """Return the answer to a path that is sent as it is."""
+    """Return the response to a path that is sent without normalization."""
     where = urlsplit(url)
     with socket.create_connection((where.hostname, where.port)) as connection:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n\r\n".encode())
@@ -73,7 +73,7 @@ def raw(url: str, path: str) -> bytes:
 
 
 def test_only_listed_files_are_served(served: str, tmp_path: Path) -> None:
-    """No path leads to another file of the class folder, whatever its spelling; nothing can be written."""
+    """No spelling of a path leads to another file of the class folder, and no file can be changed."""
     listed = httpx.get(f"{served}/setup/setup.json").json()["files"][WHEEL]
     assert hashlib.sha256(httpx.get(f"{served}/setup/{WHEEL}").content).hexdigest() == listed
     refused = [
@@ -89,7 +89,7 @@ def test_only_listed_files_are_served(served: str, tmp_path: Path) -> None:
 
 
 def test_no_laptop_gets_the_private_key_of_the_server(prepared: Path, tmp_path: Path) -> None:
-    """The file of the certificate may contain the key, and everybody may read the page."""
+    """The certificate file may also contain the private key, which no page of the setup shows."""
     certificate, key, both = (tmp_path / name for name in ("class.crt", "class.key", "both.pem"))
     self_signed(certificate, key, ["127.0.0.1"])
     both.write_text(key.read_text() + certificate.read_text())
@@ -102,7 +102,7 @@ def test_no_laptop_gets_the_private_key_of_the_server(prepared: Path, tmp_path: 
 
 
 def test_a_reader_that_stops_is_disconnected_and_keeps_no_other(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large file is sent in parts; one that is not read ends its own connection, and the class answers meanwhile."""
+    """A client that stops reading a large file is disconnected, and other requests are answered meanwhile."""
     monkeypatch.setattr(http_server, "BODY_TIMEOUT", 0.5)
     where = urlsplit(served)
     with socket.create_connection((where.hostname, where.port)) as connection:
@@ -142,7 +142,7 @@ def test_a_class_without_notebooks_is_not_prepared(tmp_path: Path) -> None:
 
 
 def small_wheel(folder: Path) -> None:
-    """Write a wheel in place of the workbench's, which takes seconds to install, with a requirement for all systems and one for Windows."""
+    """Write a small wheel in place of the workbench's, with a requirement for all systems and one for Windows."""
     folder.mkdir(exist_ok=True)
     info = f"card_issuing_workbench-{__version__}.dist-info"
     required = 'Requires-Dist: h11\nRequires-Dist: colorama; sys_platform == "win32"'
@@ -159,7 +159,7 @@ def small_wheel(folder: Path) -> None:
 
 
 def test_an_interrupted_run_leaves_the_former_folder_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder appears at once, when all of it is there."""
+    """After an interrupt the former folder is unchanged. A completed run replaces it."""
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "01.ipynb").write_text('{"cells": []}')
     monkeypatch.setattr(wheel_house, "_build", lambda folder: folder.mkdir())
@@ -189,7 +189,7 @@ def test_an_interrupted_run_leaves_the_former_folder_as_it_was(tmp_path: Path, m
 def test_a_system_without_a_wheel_is_left_out_and_the_others_are_prepared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """pip's reason is said. If no system is left, the former folder stays."""
+    """The report has pip's reason. If no system can be prepared, the former folder stays."""
     index, folder, notebooks = tmp_path / "index", tmp_path / "class", tmp_path / "notebooks"
     index.mkdir()
     for name in ("pip", "h11"):
@@ -216,9 +216,10 @@ def test_a_system_without_a_wheel_is_left_out_and_the_others_are_prepared(
 def test_a_laptop_installs_from_a_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wheel: Callable[[Path], object]
 ) -> None:
-    """One line compares the certificate, installs without an index, and checks the result; so does a copy of the folder.
+    """One line checks the certificate, installs without a package index, and tests the result.
 
-    `make soak` installs the workbench with what its base requires; `python -m tests.classroom.offline` all, without a network.
+    A copied folder installs too. `make soak` installs the workbench without extras;
+    `python -m tests.classroom.offline` installs it with all of them, without a network.
     """
     index, folder = tmp_path / "index", tmp_path / "class"
     index.mkdir()

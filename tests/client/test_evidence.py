@@ -398,7 +398,7 @@ def test_evidence_has_no_truth_value() -> None:
 
 
 def test_an_accepted_call_is_done_and_a_refused_one_has_no_evidence() -> None:
-    """A call that is done has evidence, although its event is attributed to it. A refused call has none."""
+    """Evidence of a done call is `done`, and its outcome cannot be changed. A refused call has no evidence."""
     api = History(1).api
     card = api.sandbox.guide()["cards"]["active"][0]
     api.simulate_authorization(

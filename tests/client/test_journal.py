@@ -131,7 +131,7 @@ def _unknown(client: Any) -> str:
 
 @pytest.mark.parametrize("end", ["done", "not_sent"])
 def test_a_person_resolves(make: Callable[[], Journal], end: Any) -> None:
-    """A resolution stores the person and the time, and the call is no longer listed as unknown."""
+    """A resolution stores the person and the note, and the call is no longer listed as unknown."""
     journal = make()
     attempt = _unknown(client_on(Service(LOST), journal=journal))
     resolved = journal.resolve(attempt, end, note="seen in the dashboard")
@@ -441,7 +441,7 @@ def test_a_call_in_flight_elsewhere_is_not_unknown(tmp_path: Path) -> None:
 
 
 def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
-    """A client reads the entries that another client recorded in the same file."""
+    """A journal opened on a file reads the entries that a client recorded in it."""
     path = tmp_path / "journal.db"
     client_on(Service(AUTHORIZED), journal=path).simulate_authorization(**PURCHASE)
 
@@ -529,7 +529,7 @@ def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
 
 
 def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:
-    """A journal without a client can be read and resolved, but not resent from."""
+    """A journal without a client cannot resend a call."""
     attempt = _unknown(client_on(Service(LOST), journal=tmp_path / "journal.db"))
     journal = Journal(tmp_path / "journal.db")
     with pytest.raises(UsageError, match="has no client"):
@@ -588,7 +588,7 @@ def _records(journal: Journal, results: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_opens_the_file_anew(tmp_path: Path) -> None:
-    """Parent and child record in one file through separate connections."""
+    """Parent and child record their calls in the same file."""
     journal = Journal(tmp_path / "journal.db")
     client = client_on(Service(AUTHORIZED), journal=journal)
     client.simulate_authorization(**PURCHASE)
@@ -685,7 +685,7 @@ def test_a_call_is_recorded_while_another_process_removes_stale_locks(
 
 
 def test_threads_that_close_a_journal_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of them closes the file."""
+    """Two threads close a journal at the same time, and the journal can still be read."""
     end_lease, threads = Database.end_lease, list[threading.Thread]()
     client = client_on(Service(AUTHORIZED), journal=tmp_path / "journal.db")
     client.simulate_authorization(**PURCHASE)

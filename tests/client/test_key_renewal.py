@@ -88,7 +88,7 @@ def test_a_call_with_an_effect_too(call: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("values, sent", [((KEY,), 1), ((KEY, NEW), 2)], ids=["the same key", "another wrong key"])
 def test_once(call: Callable[..., Any], values: tuple[str, ...], sent: int) -> None:
-    """The function is called once, an unchanged key is not sent again, and no key is in the error."""
+    """After a 401 the function is called once more, an unchanged key is not sent again, and the error has no key."""
     vault, service = Vault(*values), accepting("right-key-0123456789")
     api, error = call(service, vault, "simulate_authorization", **PURCHASE)
 

@@ -157,7 +157,7 @@ def test_lives(lives: int) -> None:
 
 
 def _live(seed: str) -> float:
-    """Run the life of a seed without reducing failed steps, and return the processor time. A seed repeats its life."""
+    """Run the random steps of a seed without reducing a failure, and return the processor time."""
     began = time.process_time()
     chance, model, faults = random.Random(seed), Model(), sorted(FAULTS)
     for number in range(STEPS):

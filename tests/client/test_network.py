@@ -262,7 +262,7 @@ def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Scr
 
 
 def test_a_kept_connection_that_ends(call: Caller) -> None:
-    """If an idle connection closes as it is reused, a read uses a new one."""
+    """If an idle connection closes as it is reused, a read uses a new connection."""
     seen = []
 
     def script(connection: socket.socket, request: bytes) -> bool:
@@ -515,7 +515,7 @@ def test_own_certificates_are_trusted_where_said(call: Caller, authority: trustm
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["unknown authority", "other name", "expired"])
 def test_certificates_are_always_checked(call: Caller, authority: trustme.CA, tmp_path: Path, case: str) -> None:
-    """An invalid certificate ends the call before anything is sent, and no setting turns this off."""
+    """An invalid certificate ends the call before anything is sent."""
     from datetime import UTC, datetime
 
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
@@ -658,7 +658,7 @@ def test_no_setting_turns_checks_off() -> None:
     ],
     ids=["another protocol", "large header", "nothing", "cut"],
 )
-def test_an_answer_of_another_protocol_is_no_lost_connection(data: bytes, words: str) -> None:
+def test_an_answer_of_another_protocol_differs_from_a_lost_connection(data: bytes, words: str) -> None:
     """The error says whether the connection ended or something else than HTTP arrived."""
     with (
         RawServer(closing(data)) as server,

@@ -147,7 +147,7 @@ def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
 
 @each("status", [200, 204, 226, 299, 300, 302, 399, *range(400, 432), 451, 499, 500, 502, 503, 599])
 def test_a_status_proves_the_same_everywhere(status: int) -> None:
-    """Journal, errors and recordings agree about each status; 408, redirects and 5xx prove nothing."""
+    """The journal's outcome and the class of the error agree about each status."""
     service = Service(httpx.Response(status, json={}))
     client = client_on(service, journal=None)
     error: Exception | None = None

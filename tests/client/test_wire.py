@@ -271,8 +271,10 @@ def test_a_number_that_cannot_be_written_is_named() -> None:
     assert service.count == 0
 
 
-@pytest.mark.parametrize("answer, words", [(b"null", "it is null"), (b"{}", "must be a list")])
-def test_an_answer_that_is_no_list_is_described(answer: bytes, words: str) -> None:
+@pytest.mark.parametrize(
+    "answer, words", [(b"null", "it is null"), (b"{}", "unexpected structure: the answer must be a list")]
+)
+def test_an_answer_other_than_a_list_is_described(answer: bytes, words: str) -> None:
     with pytest.raises(UnexpectedAnswer, match=words):
         client_on(lambda request: httpx.Response(200, content=answer)).list_contracts()
 
@@ -403,7 +405,7 @@ BODIES: dict[str, Any] = {
 @each("body, words", BODIES.values(), ids=BODIES)
 @each("status", [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451])
 def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
-    """The status decides, in whatever form the refusal is. Its text is shown escaped."""
+    """A refusal is classified by its status, whatever its body is. Its text is shown escaped."""
     service = Service(httpx.Response(status, content=body))
     client = client_on(service)
     with pytest.raises(ApiError) as caught:
@@ -460,7 +462,7 @@ def test_long_refusals_are_cut() -> None:
 
 @given(body=st.binary(max_size=200), status=st.integers(200, 599))
 def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
-    """Any response gives an answer or an error of this package, and one of the four outcomes."""
+    """Any response gives an answer or an error of this package, and the outcome done, refused or unknown."""
     client = client_on(Service(httpx.Response(status, content=body)))
     ours = (ApiError, OutcomeUnknown, UnexpectedAnswer, UnexpectedRedirect)
     with contextlib.suppress(*ours):
@@ -709,7 +711,7 @@ def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseExcept
 
 @pytest.mark.slow
 def test_an_outage_is_not_made_worse() -> None:
-    """In an outage the shared budget keeps requests below 1.1 times the calls, and the error says so."""
+    """In an outage of 1,000 calls the shared budget allows only 100 retries."""
     service = Service(httpx.ConnectError("x"))
     client = client_on(service)
     for _ in range(1000):
@@ -720,7 +722,7 @@ def test_an_outage_is_not_made_worse() -> None:
 
 
 def test_an_exhausted_budget_is_reported() -> None:
-    """The error says so if the retry budget is used up."""
+    """If the retry budget is used up, the error says so."""
     client = client_on(Service(httpx.ConnectError("x")))
     context_of(client).budget.left = 7
     with pytest.raises(NotSent):
@@ -1028,7 +1030,7 @@ def test_what_json_does_not_have_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("status", [101, 199, 600, 999])
 def test_unusual_statuses_are_unknown(status: int) -> None:
-    """After an undefined status an effect is unknown, and a read has no answer."""
+    """After an undefined status an effect is unknown, and a read raises an ApiError."""
     with pytest.raises(OutcomeUnknown):
         client_on(Service(httpx.Response(status))).simulate_authorization(**PURCHASE)
     with pytest.raises(ApiError):

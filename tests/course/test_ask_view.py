@@ -1,4 +1,4 @@
-"""Tasks with fields and buttons: each kind is begun, answered and checked without code."""
+"""Tasks with fields and buttons: each kind is started, answered and checked without code."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from workbench.screens.panel.panel import Panel
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep progress in a folder of the test's own."""
+    """Store progress in a folder of the test."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
 
 
@@ -26,7 +26,7 @@ def view(name: str) -> AskView:
 
 
 def test_a_drill_is_started_from_the_list_and_answered_with_dollars() -> None:
-    """By the choice, three fields and a button, with amounts as people write them."""
+    """A drill is chosen from a list, answered in three fields with amounts in dollars, and checked by a button."""
     with wb.connect(seed=7) as api:
         chooser = ChooserView(course.task())
         chooser.names.value = "read-a-card"
@@ -46,7 +46,7 @@ def test_a_drill_is_started_from_the_list_and_answered_with_dollars() -> None:
 
 
 def test_the_list_offers_each_exercise_and_drill() -> None:
-    """Quizzes belong to their place in a notebook."""
+    """The list leaves out quizzes, which are asked in their notebooks."""
     assert {*course.task().titles} == {*EXERCISES, *DRILLS} == {*TASKS} - {*QUIZZES}
 
 
@@ -54,7 +54,7 @@ def test_the_list_offers_each_exercise_and_drill() -> None:
     "name", [pytest.param(name, marks=pytest.mark.slow if i % 4 else []) for i, name in enumerate(TASKS)]
 )
 def test_each_task_has_a_button_to_check_or_one_for_each_answer(name: str) -> None:
-    """Hints where there are some, and a field for each question without options."""
+    """A question without options has a field, and a task with hints has a Hint button."""
     task = TASKS[name]
     where = {"environment": "production"} if task.environment == "production" else {}
     with wb.connect(seed=7, **where):  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ def test_a_wrong_answer_is_said_below_and_not_raised() -> None:
 
 
 def test_a_task_is_done_from_the_panel() -> None:
-    """A button of each list offers all tasks; answers are typed into boxes, and closing leaves no widget."""
+    """The Tasks button of a list opens a drill that is answered in the panel. Closing it leaves no widget."""
     with wb.connect(seed=7) as other, wb.connect(seed=7) as api:
         panel = wb.browse(other)
         before = len(_instances)

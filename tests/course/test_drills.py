@@ -1,4 +1,4 @@
-"""Each drill is solved by its good answer, and by none of the plausible bad ones."""
+"""Each drill is solved by the sample answer, and by none of the plausible wrong answers."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[wb.Session]
 
 
 def run(api: wb.Session, name: str, code: str, facts: dict[str, Any]) -> Feedback:
-    """Run code after the first cell of a drill, and return its check, or the one that the code itself made."""
+    """Run code after a drill's first cell. Return the check that the code stored in `done`, or else make a check."""
     names: dict[str, Any] = {"wb": wb, "api": api, "facts": facts}
     exec(compile(code, f"<{name}>", "exec"), names)
     done: Feedback = names.get("done") or course.check(name, api)
@@ -72,7 +72,7 @@ def run(api: wb.Session, name: str, code: str, facts: dict[str, Any]) -> Feedbac
 
 
 def written(name: str, code: str) -> str:
-    """Return the code of a bad answer, of which some lines change the good one."""
+    """Return the code of a wrong answer, in which some lines stand for the sample answer or a change of it."""
     answer, lines = DRILLS[name].answer, []
     for line in code.split("\n"):
         if line.startswith("ANSWER_AS "):
@@ -98,7 +98,7 @@ def test_the_good_answer_solves_a_drill(api: wb.Session, name: str) -> None:
 
 
 def bad() -> Iterator[Any]:
-    """Yield the name and code of each bad answer: the first of a drill in `make test`, the others in `make soak`."""
+    """Yield name and code of each wrong answer: the first of each drill in `make test`, all in `make soak`."""
     seen = set[str]()
     for name, what, code in BAD:
         yield pytest.param(name, code, id=f"{name}-{what}", marks=pytest.mark.soak if name in seen else ())
@@ -121,7 +121,7 @@ BESIDE = {
 
 @pytest.mark.parametrize("name, what", some(3, zip(DRILLS, cycle(BESIDE))))
 def test_a_good_answer_with_a_further_write_does_not_solve_a_drill(api: wb.Session, name: str, what: str) -> None:
-    """Nothing else may change; the check says what."""
+    """After an additional change, the check says that something else changed."""
     facts = course.task(name, api).facts
     missing = run(api, name, f"{BESIDE[what]}\n{DRILLS[name].answer}", facts).missing
 
@@ -134,7 +134,7 @@ def test_every_drill_has_two_bad_answers() -> None:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Move the clock by which drills are timed."""
+    """Return a function that advances the clock of the drills."""
     clock = time.time()
 
     def move(seconds: int) -> None:

@@ -1,4 +1,4 @@
-"""The exercises: not done at first, done by the code of the last hint and in other ways, not done by what is nearly right."""
+"""Exercises: open at first, done by the code of the last hint and by other ways, and not done by wrong attempts."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ SOAK = pytest.mark.soak
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short_pauses: None) -> Iterator[None]:
-    """Keep progress in a folder of the test's own."""
+    """Store progress in a folder of the test."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     return
 
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_exercise_is_not_done_at_first_and_its_answer_is_hidden(name: str) -> None:
-    """A check on a new session names what is missing; neither it, nor the task, shows the code of the last hint."""
+    """A check names what is missing. Neither check nor task shows the code of the last hint."""
     with scene(name) as names:
         checked = course.check(name, names["api"])
         shown = f"{course.task(name)} {checked} {EXERCISES[name]!r}"
@@ -40,7 +40,7 @@ def test_exercise_is_not_done_at_first_and_its_answer_is_hidden(name: str) -> No
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_last_hint_solves_the_exercise_and_can_be_pasted(name: str) -> None:
-    """Its code, run in the notebook, is a solution; a notebook shows it line by line, with its indentation."""
+    """The last hint's code solves the exercise. Its HTML keeps the lines and the indentation."""
     with scene(name) as names:
         hints = [course.hint(name) for _ in EXERCISES[name].all_hints]
         exec(compile(hints[-1].hints[-1], f"<hint of {name}>", "exec"), names)
@@ -53,7 +53,7 @@ def test_last_hint_solves_the_exercise_and_can_be_pasted(name: str) -> None:
 
 
 def test_run_all_of_what_nobody_tried_counts_no_try() -> None:
-    """A check without anything done since the last one does not count as a try, and neither does a repeated one."""
+    """A check counts as a try only if something was done since the last check."""
     with scene("start-1") as names:
         api: Any = names["api"]
         for _ in range(3):
@@ -67,7 +67,7 @@ def test_run_all_of_what_nobody_tried_counts_no_try() -> None:
 
 
 def test_what_was_done_before_a_task_is_not_judged_with_it() -> None:
-    """The notebook's own cells change records; only what follows the task counts."""
+    """Only changes after the task is shown are judged, so cells before it may change records."""
     with scene("start-1") as names:
         api: Any = names["api"]
         api.sandbox.cards.lock(names["guide"]["cards"]["active"][5])
@@ -88,7 +88,7 @@ def ids(tries: list[Any]) -> list[str]:
 
 
 def parameters(tries: list[Any]) -> list[Any]:
-    """Return the name and code of each try: of each exercise one of three in `make test`, the others in `make soak`."""
+    """Return name and code of each attempt: a third of each exercise in `make test`, all in `make soak`."""
     made, seen = [], Counter[str]()
     for name, _, code in tries:
         is_soaked = seen[name] % 3 > 0 or (name == LONG and tries is RIGHT)
@@ -99,7 +99,7 @@ def parameters(tries: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("name, tried", parameters(WRONG), ids=ids(WRONG))
 def test_a_wrong_attempt_is_not_done(name: str, tried: str) -> None:
-    """What is nearly right, or right with something else changed, does not count."""
+    """An almost right attempt, or a right one with another change, is not accepted."""
     with scene(name) as names:
         attempt(tried, names)
 
@@ -108,7 +108,7 @@ def test_a_wrong_attempt_is_not_done(name: str, tried: str) -> None:
 
 @pytest.mark.parametrize("name, tried", parameters(RIGHT), ids=ids(RIGHT))
 def test_another_way_counts_too(name: str, tried: str) -> None:
-    """A form, a sequence, a bulk run, the terminal, native units, and ids in any case are as right as the last hint."""
+    """An exercise can also be done by a form, sequence, bulk run or command, and with other notations."""
     with scene(name) as names:
         attempt(tried, names)
 
@@ -136,7 +136,7 @@ FURTHER = [
 
 @pytest.mark.parametrize("name, what", FURTHER)
 def test_a_right_answer_with_a_further_write_is_not_done(name: str, what: str) -> None:
-    """Nothing else may change, whatever it is; the check says what."""
+    """After an additional change, the check says that something else changed."""
     code = BESIDE[what]
     if EXERCISES[name].environment == "production" and not code.startswith("api.sandbox"):
         # in production these calls are not armed, so a control makes the unwanted change instead
@@ -164,7 +164,7 @@ HINTS = [(name, "last hint", task.answer) for name, task in EXERCISES.items()]
     ],
 )
 def test_the_last_hint_is_right_elsewhere_too(name: str, tried: str, world: World) -> None:
-    """What is right in an embedded sandbox is right in a served one and in a class."""
+    """The code of the last hint also solves the exercise in a served sandbox and in a class."""
     with scene(name, world) as names:
         before = course.check(name, names["api"]).ok
         attempt(tried, names)
@@ -177,7 +177,7 @@ def test_the_last_hint_is_right_elsewhere_too(name: str, tried: str, world: Worl
 @pytest.mark.parametrize("world", ["served", "class"])
 @pytest.mark.parametrize("tried", [*RIGHT, *WRONG], ids=ids([*RIGHT, *WRONG]))
 def test_each_attempt_is_judged_alike_elsewhere(tried: tuple[str, str, str], world: World) -> None:
-    """The verdict does not depend on where the sandbox is."""
+    """Attempts have the same verdict in a served sandbox and in a class."""
     name, _, code = tried
     with scene(name, world) as names:
         attempt(code, names)
@@ -187,7 +187,7 @@ def test_each_attempt_is_judged_alike_elsewhere(tried: tuple[str, str, str], wor
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_each_exercise_is_tried_often_enough(name: str) -> None:
-    """Four right attempts beside the last hint and five wrong ones, at least; the right ones in two ways or more."""
+    """Each exercise has at least four right attempts, in two ways, and five wrong ones."""
     right = [way for task, way, _ in RIGHT if task == name]
 
     assert 4 <= len(right)
@@ -196,6 +196,6 @@ def test_each_exercise_is_tried_often_enough(name: str) -> None:
 
 
 def attempt(tried: str, names: dict[str, Any]) -> None:
-    """Run the code of a try with what the notebook has made."""
+    """Run the code of an attempt with the variables of the notebook."""
     names.update(shortcuts(names))
     exec(compile(tried, "<a try>", "exec"), names)

@@ -1,4 +1,4 @@
-"""Hints, progress that is stored, and resets."""
+"""Hints, stored progress, and resets."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from workbench.course.task_files import EXERCISES
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep progress in a folder of the test's own."""
+    """Store progress in a folder of the test, and open a session."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     course.begin("01")
     wb.connect(seed=SEED).close()  # without this, the latest session could belong to the class of an earlier test
@@ -36,7 +36,7 @@ def coffee(api: Any) -> None:
 
 
 def test_check_uses_the_latest_session() -> None:
-    """If no other is given."""
+    """Without a session of the task, the check uses the latest session."""
     with wb.connect(seed=SEED), wb.connect(seed=SEED) as api:
         coffee(api)
 
@@ -44,7 +44,7 @@ def test_check_uses_the_latest_session() -> None:
 
 
 def test_check_uses_the_session_of_the_task() -> None:
-    """Even if others are opened later."""
+    """The check uses the session in which the task was shown, even if another is opened later."""
     with wb.connect(seed=SEED) as api:
         course.task("start-1")
         with wb.connect(seed=SEED):
@@ -55,7 +55,7 @@ def test_check_uses_the_session_of_the_task() -> None:
 
 @pytest.mark.slow
 def test_check_reads_a_served_sandbox() -> None:
-    """Through its controls."""
+    """The check uses the controls of the served sandbox."""
     with wb.Sandbox(SEED).serve() as url, wb.connect(url) as api:
         course.task("start-1", api)
         before = course.check("start-1", api).ok
@@ -75,7 +75,7 @@ def test_a_check_counts_the_hints_that_remain_to_be_asked_for() -> None:
 
 
 def test_hints_come_one_by_one() -> None:
-    """Each call returns the next hint; the last one says so, and is repeated."""
+    """Each call returns one more hint. After the last hint, further calls repeat it."""
     numbers = [len(course.hint("start-1").hints) for _ in range(4)]
 
     assert [1, 2, 3, 3] == numbers
@@ -85,7 +85,7 @@ def test_hints_come_one_by_one() -> None:
 
 
 def test_progress_outlives_the_kernel(folder: Path) -> None:
-    """It is stored in a file of the user, with tries, hints and minutes, and without keys and ids."""
+    """A file of the user stores tries, hints and minutes."""
     with wb.connect(seed=SEED) as api:
         coffee(api)
         course.check("start-1")
@@ -102,7 +102,7 @@ def test_progress_outlives_the_kernel(folder: Path) -> None:
 
 
 def test_progress_has_a_name_tries_and_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tries count until the exercise is done; the name is that of the account."""
+    """Progress has the account's name, and counts tries until the exercise is done."""
     monkeypatch.setenv("LOGNAME", "ann")
     with wb.connect(seed=SEED) as api:
         course.task("start-1")
@@ -118,7 +118,7 @@ def test_progress_has_a_name_tries_and_minutes(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 def test_progress_outlives_a_kill(folder: Path) -> None:
-    """What is done stays done when the kernel is killed in the next exercise."""
+    """Progress is stored even if the kernel is killed in the next exercise."""
     code = (
         "import os, signal, workbench as wb\n"
         "from workbench.course.task_files import EXERCISES\n"
@@ -135,7 +135,7 @@ def test_progress_outlives_a_kill(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_two_kernels_at_the_same_time_lose_no_try(folder: Path) -> None:
-    """Each reads and writes the file while the other waits."""
+    """While one kernel reads and writes the file, the other waits."""
     code = "import workbench as wb; wb.course.answer; input('ready')\nfor _ in range(30): wb.course.answer('start-who', 'd')"
     start = partial(subprocess.Popen, [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     kernels = [start(env={**os.environ, "WORKBENCH_STATE": str(folder)}) for _ in range(2)]
@@ -152,7 +152,7 @@ def test_two_kernels_at_the_same_time_lose_no_try(folder: Path) -> None:
 
 
 def test_a_suspended_kernel_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock that another process does not release is waited for, but not forever, and a warning says so."""
+    """If another process holds the lock for too long, the call continues with a warning."""
     monkeypatch.setattr(stored, "_MAX_WAIT", 0.1)
     with FileLock(folder / FILE), pytest.warns(AdviceWarning, match=r"holds course\.json: results .* can be lost"):
         assert 1 == len(course.hint("start-1").hints)
@@ -175,7 +175,7 @@ def test_reset_deletes_only_the_own_progress(folder: Path) -> None:
 
 
 def test_a_damaged_file_counts_as_empty(folder: Path) -> None:
-    """Nobody is stopped by it."""
+    """Progress starts again, and hints work."""
     (folder / FILE).write_text("{")
 
     assert () == course.progress().done
@@ -194,13 +194,13 @@ def test_an_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.Mon
 
 
 def test_an_unknown_exercise_is_refused_with_the_known_ones() -> None:
-    """A name that is none gets the list of those there are."""
+    """The error lists the known names and the nearest one."""
     with pytest.raises(UsageError, match=r"task must be one of start-1.*did you mean start-1"):
         course.check("start-9")
 
 
 def test_every_learner_has_the_same_ids() -> None:
-    """The seed of the notebooks makes them."""
+    """The seed of the notebooks determines the ids."""
     with wb.connect(seed=SEED) as one, wb.connect(seed=SEED) as other:
         coffee(one)
         coffee(other)
@@ -210,7 +210,7 @@ def test_every_learner_has_the_same_ids() -> None:
 
 
 def test_html_is_static_and_escaped() -> None:
-    """For tasks, checks, hints and progress."""
+    """The HTML of tasks, checks, hints and progress contains no script."""
     with wb.connect(seed=SEED) as api:
         shown = [course.task("start-1"), course.check("start-1", api), course.hint("start-1"), course.progress()]
 

@@ -1,4 +1,4 @@
-"""Plans of a class leave as much time as their notebooks and drills take."""
+"""Plans of a class allow enough time for their notebooks and drills."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ FACTOR = 1.25
 
 
 def needed(text: str) -> float:
-    """Return the minutes that the notebooks and drills of a row need."""
+    """Return the minutes that the notebooks and drills of a row take."""
     notebooks = sum(MINUTES[number] for number in re.findall(r"(?:^|, )(\d\d)(?=-| [A-Z])", text))
     drill = next((drill.minutes for name, drill in DRILLS.items() if name in text), 0)
     return notebooks * FACTOR + drill

@@ -1,4 +1,4 @@
-"""Quizzes: every answer has feedback, amounts are what the sandbox computes, and results are kept."""
+"""Quizzes: every answer has feedback, expected amounts equal the sandbox's, and results are stored."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ AMOUNTS = [quiz for quiz in QUIZZES.values() if quiz.expect[0].unit]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep progress in a folder of the test's own."""
+    """Store progress in a folder of the test."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
 
 
@@ -30,7 +30,7 @@ def answered(name: str, answer: object) -> Feedback:
 
 @each_quiz
 def test_every_wrong_answer_has_feedback(quiz: Task) -> None:
-    """It says why, in a sentence, and never praises; the right one begins with a reason too."""
+    """Feedback is a sentence with a reason. Only the right answer is called right."""
     (question,) = quiz.expect
     right = str(question.value)
     for answer in [*filter(None, question.near), "123456789"] if question.unit else question.options:
@@ -45,7 +45,7 @@ def test_every_wrong_answer_has_feedback(quiz: Task) -> None:
 
 @each_quiz
 def test_a_question_does_not_show_its_answer(quiz: Task) -> None:
-    """Neither shown, nor in the repr of the data."""
+    """Neither the displayed task nor the repr of its data contains the answer or the feedback."""
     shown = f"{course.task(quiz.name)} {quiz!r}"
 
     assert not any(words in shown for words in quiz.expect[0].near.values())
@@ -55,13 +55,13 @@ def test_a_question_does_not_show_its_answer(quiz: Task) -> None:
 
 @pytest.mark.parametrize("notebook", sorted({one.notebook for one in EXERCISES.values()}))
 def test_each_notebook_asks_why(notebook: str) -> None:
-    """A question asks for a reason, not only for the cell above with other numbers."""
+    """At least one quiz of each notebook asks why."""
     assert any("Why" in quiz.task for quiz in QUIZZES.values() if quiz.notebook == notebook)
 
 
 @pytest.mark.parametrize("quiz", AMOUNTS, ids=lambda quiz: quiz.name)
 def test_an_amount_is_what_the_sandbox_computes(quiz: Task) -> None:
-    """The predicted amount is the one that the calls of the notebook lead to."""
+    """The expected amount is the one that the notebook's calls give."""
     with scene(f"{quiz.name.partition('-')[0]}-1") as names:
         exec(compile(PREDICTED[quiz.name], f"<{quiz.name}>", "exec"), names)
 
@@ -89,7 +89,7 @@ def test_an_amount_is_read_as_people_write_it(quiz: Task) -> None:
 @pytest.mark.parametrize("name", ["start-who", "purchases-order", *(quiz.name for quiz in AMOUNTS)])
 @each("answer", ["", "zz", "aa", 3.14159, "1.2.3", "$", b"a", ["a"], object(), "-", "1" * 5_000, "４５"])
 def test_a_strange_answer_is_refused_with_what_is_allowed_and_not_counted(name: str, answer: object) -> None:
-    """One clear error for each."""
+    """The error names the allowed answers."""
     with pytest.raises(UsageError, match=r"must be (one letter of|an amount: )"):
         course.answer(name, answer)
 
@@ -107,13 +107,13 @@ def test_an_unknown_quiz_is_refused_with_the_nearest() -> None:
 
 
 def test_a_quiz_is_not_right_before_it_is_answered() -> None:
-    """A check says what is asked for, and counts no try."""
+    """A check before an answer is not ok."""
     assert not course.check("start-who").ok
     assert answered("start-who", "c").ok
 
 
 def test_progress_counts_quizzes() -> None:
-    """A right one stays right; a reset deletes it."""
+    """A right answer stays right after a wrong one, and a reset deletes it."""
     for answer in "abca":
         course.answer("start-who", answer)
 

@@ -1,4 +1,4 @@
-"""Files of tasks: what the page shows is a task, each mistake is named, and the judge looks at what changed."""
+"""Files of tasks: the page's examples work, each mistake is named, and records that changed are judged."""
 
 import re
 from pathlib import Path
@@ -78,7 +78,7 @@ is = 1250
 
 
 def test_a_drill_that_was_written_from_the_page_works(folder: Path) -> None:
-    """Its answer is right, in either of two ways; half of it, both, or another purchase are not."""
+    """Either of two refunds solves the drill. Half a refund, both refunds or none do not."""
     (folder / "a-charge-too-much.toml").write_text(DRILL, encoding="utf-8")
     wb.course.add(folder / "a-charge-too-much.toml")
     name, verdicts = "a-charge-too-much", {}
@@ -106,7 +106,7 @@ def test_the_quiz_of_the_page_works(folder: Path) -> None:
 
 
 def test_the_page_names_whatever_a_file_may_have() -> None:
-    """Each member of a task and of a criterion, and each verb."""
+    """The page names each member of a task and of a criterion, and each verb."""
     members = {field.name for record in (Task, Expectation) for field in attrs.fields(record)} - {"verb", "subject"}
     written = {"members": "with", "value": "is"}
     names = {written.get(name, name) for name in members} | {*VERBS}

@@ -1,4 +1,4 @@
-"""`examples/demo.py`: it runs to the end, shows each task and nothing private, and makes the calls of README and notebook 01."""
+"""`examples/demo.py` runs to the end, shows no private value, and makes the calls of the README and of notebook 01."""
 
 import ast
 import doctest
@@ -17,12 +17,12 @@ FIRST = TEXT.partition("# Buy, settle, refund")[2].partition("\ntry:")[0]
 
 
 def normal(code: str) -> list[str]:
-    """Return the statements of some code without comments and line breaks."""
+    """Return the statements of code, without comments and in standard formatting."""
     return [ast.unparse(statement) for statement in ast.parse(code).body]
 
 
 def calls(code: str) -> set[str]:
-    """Return the calls on a session in some code."""
+    """Return the calls on a session in code."""
     found = (ast.unparse(node) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
     return {call for call in found if call.startswith(("api.", "wb.connect"))}
 
@@ -38,7 +38,7 @@ def run(folder: Path) -> str:
 
 @pytest.mark.slow
 def test_each_task_is_shown_and_nothing_private(tmp_path: Path) -> None:
-    """Each statement is there with what it returned; errors are those that it announces; the chart is saved."""
+    """The output has each statement with its result and the expected errors only. The chart is saved."""
     output = run(tmp_path)
     for shown in (
         "authorized",
@@ -62,7 +62,7 @@ def test_each_task_is_shown_and_nothing_private(tmp_path: Path) -> None:
 
 
 def test_readme_and_notebook_01_make_the_same_calls() -> None:
-    """There is one walk-through: README's first statements are those of the script, and its first purchase is the notebook's."""
+    """README's statements are those of the script, and the script's first calls are in the notebook."""
     own = {line.removeprefix("show(").removesuffix(")") if line.startswith("show(") else line for line in normal(TEXT)}
     readme = re.search(
         r"^```pycon\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

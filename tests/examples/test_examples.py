@@ -1,4 +1,4 @@
-"""The example applications: what they say happened is what happened, under faults, kills and deliveries in any order."""
+"""The example applications report what happened, under faults, kills and deliveries in any order."""
 
 import csv
 import json
@@ -42,7 +42,7 @@ def test_an_example_fits_on_two_screens(path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_ledger_survives_a_campaign(tmp_path: Path) -> None:
-    """Duplicates at the same time, reordering, lost responses, forgeries, a rotated key: the books agree."""
+    """The books agree after concurrent duplicates, reordering, lost responses, forgeries and a rotated key."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = {**os.environ, "INBOX": str(tmp_path / "events.db"), "WORKBENCH_WEBHOOK_KEY": KEY}
@@ -63,7 +63,7 @@ def test_the_ledger_survives_a_campaign(tmp_path: Path) -> None:
 
 
 def answer_of(url: str, seconds: float = 30) -> int:
-    """Return the status of a forged delivery, as soon as something answers."""
+    """Return the status of a forged delivery, once the server answers."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -93,7 +93,7 @@ def payouts(path: Path, user: str, count: int) -> None:
 
 @pytest.mark.slow
 def test_the_batch_resumes_after_a_kill(tmp_path: Path) -> None:
-    """After a kill in the middle each account is there at most once; those that are missing are unknown or left."""
+    """A killed batch is resumed: no account exists twice, and only unknown rows may be missing."""
     rows = tmp_path / "payouts.csv"
     sandbox = wb.Sandbox(path=tmp_path / "sandbox.db")
     payouts(rows, sandbox.guide()["users"]["approved"][0], 300)
@@ -121,7 +121,7 @@ def test_the_batch_resumes_after_a_kill(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["lost", "reset", "latency"])
 def test_the_worker_names_what_is_unknown(fault: str, tmp_path: Path) -> None:
-    """Each line ends in one way, and the sandbox has every purchase that is done and at most those that are unknown."""
+    """Each line has one outcome. The sandbox has all done purchases, and otherwise only unknown ones."""
     sandbox = wb.Sandbox()
     before = len(sandbox.records("transaction"))
     line = {

@@ -1,4 +1,4 @@
-"""Mistakes in the example programs are found by both type checkers."""
+"""Both type checkers find planted mistakes in the example programs."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.examples import planted
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_both_type_checkers_find_each_planted_mistake() -> None:
-    """The page is as the checkers say now: each mistake is found, and the programs as they are have no error."""
+    """Each mistake is found, the unchanged programs have no error, and the page is current."""
     now = planted.page()
 
     assert planted.PAGE.read_text(encoding="utf-8") == now

@@ -104,7 +104,7 @@ def test_a_transaction_shows_its_states(lived: Session) -> None:
 
 
 def test_things_are_called_by_their_names(lived: Session) -> None:
-    """A transaction shows its card's last digits and its user's masked name. Both are links, and can be searched."""
+    """A transaction shows its card's last digits, by which it can be found. The id of a card leads to the card."""
     panel = browse(lived)
     card = lived.sandbox.records("card")[0]
     rows = unpacked(answered(panel, "rows", list="transactions"))
@@ -152,7 +152,7 @@ def explained(panel: Panel, **number: Any) -> tuple[list[dict[str, Any]], str]:
 
 @pytest.mark.slow
 def test_amounts_of_the_overview_are_explained(lived: Session, purchase: dict[str, Any]) -> None:
-    """The explaining rows add up to the tile's amount, with two currencies, a refund and a decline."""
+    """The note above the explaining rows has the tile's figure, with a refund among the rows."""
     spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
     lived.sandbox.settle(spent)
     lived.simulate_refund(transaction_id=spent, amount=1050)
@@ -392,7 +392,7 @@ def test_a_typed_frame_is_exported_with_its_types(lived: Session, tmp_path: Path
 
 
 def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> None:
-    """Text columns are exported as text, and no value becomes a number."""
+    """pandas reads all rows of an exported CSV file."""
     requests = browse(lived).open("requests")
     saved = to_file(requests.frame(), tmp_path / "requests.csv")
 
@@ -432,7 +432,7 @@ def test_a_call_that_is_resolved_is_noticed(lived: Session, purchase: dict[str, 
 
 
 def test_another_service_shows_what_is_known(tmp_path: Path) -> None:
-    """Without sandbox records, every list is read from events and the journal."""
+    """Without sandbox records, every list can still be read."""
     with connect(seed=7, environment="production") as live:
         panel = browse(live)
         for name in LISTS:

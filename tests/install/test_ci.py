@@ -1,4 +1,4 @@
-"""The workflow of docs/deployment.md: its commands run in an environment that has what it installs, from the built wheel."""
+"""The CI workflow of docs/deployment.md runs in an environment with the built wheel and the extras that it installs."""
 
 import os
 import re
@@ -22,7 +22,7 @@ TEST = "def test_a_purchase(workbench_session): assert len(workbench_session.lis
 
 @pytest.mark.soak
 def test_the_steps_of_the_workflow_run(environment: Callable[[str], Path], tmp_path: Path) -> None:
-    """Those that fetch something are left out: what they name is what the build makes and the extras are."""
+    """Steps that download something are skipped; the wheel and the extras that they name are checked."""
     steps = yaml.safe_load(WORKFLOW)["jobs"]["test"]["steps"]
     (tmp_path / "test_shop.py").write_text(TEST)
     port = str(free_port())

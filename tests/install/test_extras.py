@@ -1,4 +1,4 @@
-"""What needs a library that is not installed says which extra has it, and the command that installs it works."""
+"""If a library is missing, the error names the extra that installs it and a command that works."""
 
 import re
 import shlex
@@ -54,7 +54,7 @@ with wb.connect() as api:
 
 
 def test_python_names_the_extra(environment: Environment, tmp_path: Path) -> None:
-    """With the base install alone, each entrance raises `MissingExtra`."""
+    """With the base installation, each function that needs an extra raises `MissingExtra`."""
     printed = environments.run(environment(""), "-c", TRIED, *PYTHON, cwd=tmp_path)
     raised = {
         use: (kind, extra, message) for use, kind, extra, message in (line.split("|") for line in printed.splitlines())
@@ -75,7 +75,7 @@ def test_python_names_the_extra(environment: Environment, tmp_path: Path) -> Non
     ],
 )
 def test_commands_name_the_extra(command: str, environment: Environment, tmp_path: Path) -> None:
-    """With the base install alone, each command ends as by wrong input, and names the command to run."""
+    """With the base installation, each command that needs an extra ends with 2 and names the pip command."""
     state = {"WORKBENCH_STATE": str(tmp_path / "state"), "HOME": str(tmp_path)}
     done = subprocess.run(
         [environment("").parent / "workbench", *command.split()],
@@ -87,7 +87,7 @@ def test_commands_name_the_extra(command: str, environment: Environment, tmp_pat
 
 
 def test_the_fixture_names_the_extra(environment: Environment, tmp_path: Path) -> None:
-    """`served_sandbox` in a project that has pytest, and the base install alone, raises the same."""
+    """With pytest and the base installation, the fixture `served_sandbox` raises `MissingExtra`."""
     python = environments.make(
         tmp_path / "env", {*environments.closure(), "pytest", "iniconfig", "pluggy", "packaging", "pygments"}
     )
@@ -107,7 +107,7 @@ def test_the_fixture_names_the_extra(environment: Environment, tmp_path: Path) -
 
 
 def test_the_command_adds_the_extra(environment: Environment, tmp_path: Path) -> None:
-    """The command that is named works without an index: it asks for this wheel, and for no package of our name elsewhere."""
+    """The command installs the extra from the same wheel, without a package index."""
     done = environments.run(
         environment(""), "-c", "from workbench.base import extras; print(extras.install_command('server'))"
     )
@@ -141,7 +141,7 @@ def test_the_command_adds_the_extra(environment: Environment, tmp_path: Path) ->
     ids=["checkout", "folder", "wheel elsewhere", "repository"],
 )
 def test_the_command_fits_the_installation(origin: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How the workbench was installed decides what is asked for."""
+    """The command refers to the checkout, folder, wheel or repository that was installed."""
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda *_: origin)
 
     assert extras.install_command("server") == command
@@ -151,7 +151,7 @@ def test_the_command_fits_the_installation(origin: str, command: str, monkeypatc
     "origin", [None, '{"url": "file:///no/such/file.whl", "archive_info": {}}'], ids=["unknown", "gone"]
 )
 def test_libraries_are_named_where_the_wheel_is_gone(origin: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no place to install from is known, the libraries are named; our name alone is never asked of an index."""
+    """If the wheel's location is unknown or missing, the command names only the libraries, not the workbench."""
     stated = metadata.requires(extras.DISTRIBUTION)
     monkeypatch.setattr(metadata, "requires", lambda _: stated)
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda *_: origin)
@@ -163,7 +163,7 @@ def test_libraries_are_named_where_the_wheel_is_gone(origin: str | None, monkeyp
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_every_library_leads_to_its_extra(extra: str) -> None:
-    """Each library that an extra adds is known by it."""
+    """Each library of an extra is attributed to that extra."""
     wanted = {re.split(r"[\[<>=; ]", line)[0] for line in STATED["optional-dependencies"][extra]} - {
         extras.DISTRIBUTION
     }
@@ -172,7 +172,7 @@ def test_every_library_leads_to_its_extra(extra: str) -> None:
 
 
 def test_other_code_may_look_for_libraries() -> None:
-    """The finder answers the workbench alone: whoever else looks for a library that is missing sees what Python says."""
+    """Other code that imports a missing library gets Python's usual error."""
     code = """import importlib.util, workbench
 print(importlib.util.find_spec('no_such_thing'))
 try:

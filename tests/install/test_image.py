@@ -1,4 +1,4 @@
-"""The image of the sandbox: its steps are run in an empty environment, on a copy that has only what they copy."""
+"""The sandbox's Dockerfile: its steps run in an empty environment, on a folder with only the copied files."""
 
 import json
 import os
@@ -33,7 +33,7 @@ STEPS = [
 
 
 def step(word: str) -> list[str]:
-    """Return the arguments of the only step of a kind, which are written as JSON."""
+    """Return the arguments of the only step of a kind, parsed from JSON."""
     (found,) = [arguments for name, arguments in STEPS if name == word]
     listed: list[str] = json.loads(found[found.index("[") :])
     return listed
@@ -41,7 +41,7 @@ def step(word: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the steps that copy and install, and return the Python of the environment."""
+    """Run the COPY and RUN steps, and return the environment's Python."""
     app = tmp_path_factory.mktemp("app")
     environment = tmp_path_factory.mktemp("image")
     python = environment / "bin" / "python"
@@ -57,7 +57,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a file or a folder, without compiled files."""
+    """Copy a file or folder, without compiled files."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
@@ -66,7 +66,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def carry_out(command: list[str], app: Path, environment: Path) -> None:
-    """Carry out a command of a RUN step, as far as it can be without a network and outside of a container."""
+    """Run a command of a RUN step, as far as possible without network and container."""
     if command[:2] == ["pip", "install"] and "-r" in command:
         pinned = environments.pinned(app / command[command.index("-r") + 1])
         assert pinned == {name: metadata.version(name) for name in pinned}
@@ -80,7 +80,7 @@ def carry_out(command: list[str], app: Path, environment: Path) -> None:
 
 @contextmanager
 def container(image: Path, data: Path, *arguments: str, **environ: str) -> Iterator[str]:
-    """Run the entry point with a port and a folder of this test, and yield the URL as soon as it is healthy."""
+    """Run the entry point with this test's port and folder, and yield the URL once it is healthy."""
     port = str(free_port())
     entry = [part.replace("8080", port).replace("/data", str(data)) for part in step("ENTRYPOINT")]
     check = [part.replace("8080", port) for part in step("HEALTHCHECK")]
@@ -103,7 +103,7 @@ def container(image: Path, data: Path, *arguments: str, **environ: str) -> Itera
 
 
 def test_only_what_is_copied_is_sent() -> None:
-    """`.dockerignore` keeps everything else out, above all a `.env` file or a key, and lets in what is copied."""
+    """`.dockerignore` allows only the copied paths, and thus no `.env` file or key."""
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     copied = {source for word, arguments in STEPS if word == "COPY" for source in arguments.split()[:-1]}
 
@@ -113,7 +113,7 @@ def test_only_what_is_copied_is_sent() -> None:
 
 @pytest.mark.soak
 def test_compose_story(image: Path, tmp_path: Path) -> None:
-    """An application and the sandbox share a key by a variable: its calls and webhooks arrive, before and after a restart."""
+    """An application and the sandbox share a key by a variable. Calls and webhooks work before and after a restart."""
     app_port = free_port()
     code = f"""
 import os, workbench as wb
@@ -138,7 +138,7 @@ with wb.connect(os.environ["SANDBOX_URL"], api_key=os.environ["WORKBENCH_SANDBOX
 
 
 def test_key_from_a_file(image: Path, tmp_path: Path) -> None:
-    """A key may be in a file, as a secret of compose is; each name that clients use is in the URL it tells."""
+    """The key can be in a file. The guide's base URL has the host name of the request."""
     (tmp_path / "secret").write_text(KEY + "\n")
     with container(image, tmp_path, "--api-key-file", str(tmp_path / "secret")) as url:
         port = url.rpartition(":")[2]
@@ -154,7 +154,7 @@ def test_key_from_a_file(image: Path, tmp_path: Path) -> None:
 
 
 def test_without_a_key_the_log_has_random_ones(image: Path, tmp_path: Path) -> None:
-    """Without a given key nobody outside knows one, and the log lists them."""
+    """Without a given key the keys are random and listed in the log, and the guide requires one."""
     with container(image, tmp_path) as url:
         assert httpx.get(f"{url}/_sandbox/guide").status_code == 401
 
@@ -162,7 +162,7 @@ def test_without_a_key_the_log_has_random_ones(image: Path, tmp_path: Path) -> N
 
 
 def test_only_the_server_is_installed(image: Path) -> None:
-    """The image has what the server needs, and none of the other extras."""
+    """The image has the server's libraries and none of the other extras."""
     found = environments.run(image, "-c", "import importlib.metadata as m; print(*(d.name for d in m.distributions()))")
 
     assert {"uvicorn", "httpx"} <= set(found.split())

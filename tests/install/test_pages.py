@@ -1,4 +1,4 @@
-"""Each page's examples run where only the extra that the page names is installed, from the built wheel."""
+"""Each page's examples run with only the extra that the page names, installed from the built wheel."""
 
 import json
 import os
@@ -49,7 +49,7 @@ print("examples run:", count)
 
 
 def commands(page: str) -> list[str]:
-    """Return the commands of the transcripts of a page."""
+    """Return the commands in a page's console blocks."""
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [command for block in blocks for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE)]
@@ -65,12 +65,12 @@ def run_commands(python: Path, page: str, folder: Path) -> None:
 
 
 def test_the_pages_name_what_they_need() -> None:
-    """The pages that are read first are among those that are run."""
+    """The pages for beginners name the extra that they need."""
     assert set(PAGES) >= READ_FIRST
 
 
 def run_page(python: Path, written: str, folder: Path) -> str:
-    """Run all examples of a page in a folder with the file of people that some read; return what they printed."""
+    """Run all examples of a page in a folder that has a file of people; return the output."""
     folder.mkdir(exist_ok=True)
     person = json.loads(SAMPLE.read_bytes())
     columns = {name: value for name, value in person.items() if not isinstance(value, dict)}
@@ -96,14 +96,14 @@ def run_page(python: Path, written: str, folder: Path) -> str:
 def test_examples_run_with_the_extra_of_the_page(
     written: str, environment: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """All examples of a page, one after the other, in an empty folder."""
+    """All examples of a page run in order, in a new folder."""
     printed = run_page(environment(PAGES[written]), written, tmp_path)
 
     assert re.search(r"^examples run: [1-9]", printed, re.MULTILINE)
 
 
 def test_the_commands_of_the_readme_run(environment: Callable[[str], Path], tmp_path: Path) -> None:
-    """From nothing to a verified webhook in three commands, and a fourth, with the extra that they name."""
+    """The README's four commands run with the extra that the README names."""
     named = re.search(r"need the extra `(server)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert named is not None
     run_commands(environment(named[1]), "README.md", tmp_path)

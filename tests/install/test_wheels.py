@@ -1,4 +1,4 @@
-"""Each pinned package has a wheel for each Python and system that README promises: nothing has to be compiled."""
+"""Each pinned package has a wheel for each Python and system that the README names, so nothing is compiled."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ SYSTEMS = {
 
 
 def pins(python: str, system: str) -> dict[str, str]:
-    """Return the lines of the pinned packages that a Python on a system installs, by name."""
+    """Return the pins that a Python version installs on a system, by package name."""
     platform, kind, _ = SYSTEMS[system]
     seen = {
         "sys_platform": platform,
@@ -47,13 +47,13 @@ def pins(python: str, system: str) -> dict[str, str]:
 
 @cache
 def index() -> str:
-    """Return the address of the index that pip asks."""
+    """Return the URL of pip's package index."""
     options, _ = create_command("download").parse_args(["package"])
     return str(options.index_url)
 
 
 def files(client: httpx.Client, name: str) -> list[dict[str, Any]]:
-    """Return the wheels of a package that the index lists."""
+    """Return the wheels of a package in the package index."""
     answer = client.get(f"{index().rstrip('/')}/{name}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"})
     answer.raise_for_status()
     if "json" not in answer.headers["content-type"]:
@@ -63,7 +63,7 @@ def files(client: httpx.Client, name: str) -> list[dict[str, Any]]:
 
 
 def tags(python: str, system: str) -> set[Tag]:
-    """Return the tags of the wheels that a Python on a system installs."""
+    """Return the wheel tags that a Python version accepts on a system."""
     version = tuple(map(int, python.split(".")))
     platforms = SYSTEMS[system][2]
     return {
@@ -75,7 +75,7 @@ def tags(python: str, system: str) -> set[Tag]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_every_pin_has_a_wheel() -> None:
-    """The index lists one for each Python and system."""
+    """The package index has a matching wheel of each pin for each Python and system."""
     needed = {(python, system): pins(python, system) for python, system in product(PYTHONS, SYSTEMS)}
     names = sorted(set().union(*needed.values()))
     try:

@@ -89,7 +89,7 @@ TEXTS = {f"{row.name} {path}": one for row in ROWS for path, one in leaves(row.r
 @pytest.mark.parametrize("one", TEXTS.values(), ids=TEXTS)
 @given(data=st.data())
 def test_a_plain_text_is_one_of_which_there_is_nothing_to_say(one: Member, data: st.DataObject) -> None:
-    """A text that the survey skips breaks no rule, gives no advice and looks like no private key."""
+    """A text that the quick check accepts breaks no rule, gives no advice and does not look like a private key."""
     _, is_plain = checks.plain(one)
     patterns = filter(None, (one.about.rule.pattern, checks.PATTERNS.get(one.about.rule.format or "")))
     texts = [
@@ -184,7 +184,7 @@ def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
 
 @pytest.mark.parametrize("value", [0, 1, FULL, 2**256])
 def test_zero_and_full_are_amounts(value: Any) -> None:
-    """Zero and FULL are valid amounts, and large amounts are exact."""
+    """Zero, FULL and large amounts are valid."""
     assert problems(build(transactions.SimulateRefund, {"transaction_id": CARD, "amount": value})) == ()
 
 

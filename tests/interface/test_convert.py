@@ -529,7 +529,7 @@ def test_a_request_is_structured_strictly() -> None:
 
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
 def test_answers_pass_through_cattrs(operation: Operation[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every answer is structured by `cattrs.Converter`, with the user's hooks."""
+    """Every answer is structured by `cattrs.Converter`."""
     counted: list[str] = []
     method = cattrs.Converter.structure
     monkeypatch.setattr(cattrs.Converter, "structure", lambda *a, **k: counted.append("structure") or method(*a, **k))
@@ -553,7 +553,7 @@ def test_answers_are_frozen_and_alike() -> None:
 
 
 def test_every_record_is_reachable() -> None:
-    """The list of records in the tests contains every record of requests, answers and events."""
+    """The list of records in the tests has at least 36 records, including those nested in an application."""
     assert len(RECORDS) >= 36
     assert set(records(people.CompanyApplication)) <= set(RECORDS)
     assert all(members(record) is members(record) for record in RECORDS)
@@ -572,7 +572,7 @@ def test_a_fraction_is_exact() -> None:
 
 @pytest.mark.parametrize("item", [1, {"id": 1, "chainId": "x", "tokens": 5}])
 def test_lists_of_problems_end(item: Any) -> None:
-    """An entirely wrong answer gives a hundred problems and the number of the others."""
+    """An entirely wrong answer gives at most 101 problems. One of them counts the items that were not read."""
     started = time.thread_time()
     with pytest.raises(Unreadable) as error:
         CONVERTER.read_answer(table.Operations.list_contracts, [item] * 300_000)
@@ -617,7 +617,7 @@ def test_hooks_of_a_user_take_effect_inside_answers() -> None:
 
 
 def test_what_a_hook_of_a_user_refuses_is_unreadable() -> None:
-    """A value that a hook rejects is unreadable. The error has the path but not the value."""
+    """A value that a user's hook rejects is unreadable, and the error has its path."""
     hooked = Converter({})
     hooked.register_structure_hook(Decimal, lambda value, _: 1 / 0)
     body = {"id": "c", "tokens": [{"address": "0x", "exchangeRate": 1}]}

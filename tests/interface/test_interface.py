@@ -216,7 +216,7 @@ def test_roles() -> None:
 
 
 def test_named_roles() -> None:
-    """All roles of the document are declared, and `contractsAndSignatures:read`, which "read is not enough" implies."""
+    """The declared roles are those of the document, and the read role that its "read is not enough" implies."""
     expected = "rewards:read rewards:write rewards-travel:read rewards-travel:write contractsAndSignatures:write"
 
     assert set(expected.split()) == set(Role) - {"contractsAndSignatures:read"}

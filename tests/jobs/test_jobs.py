@@ -16,7 +16,7 @@ def test_the_page_lists_every_script() -> None:
 
 @pytest.mark.soak
 def test_every_script_runs(tmp_path) -> None:
-    """Each does what its first line says, from the built wheel, with only what it names."""
+    """Each script succeeds with the built wheel, its extra and its other packages."""
     made = Environments(tmp_path)
     failed = [
         job.path.stem for job in jobs() if not run(job, made.python(job.extra, job.others), tmp_path / job.path.stem)[0]

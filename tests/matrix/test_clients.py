@@ -1,7 +1,7 @@
-"""Clients of other languages send the twelve operations and a signed delivery, and nothing is lost, behind a proxy neither.
+"""Clients in other languages send all twelve operations and a signed delivery without loss, also behind proxies.
 
-What arrived is read in the sandbox's log of requests, byte for byte. The soak writes clients.md, with the programs that this
-machine has; those that it lacks are named.
+The sandbox's log of requests shows what arrived, byte for byte. The soak test writes clients.md with the programs that
+are installed, and names the others.
 """
 
 import os
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 @attrs.frozen
 class Program:
-    """A client: the command it needs, and its arguments; `lines` are passed on standard input."""
+    """A client program: its command, its arguments, and the Node package that it needs."""
 
     needs: str
     arguments: Sequence[str]
@@ -54,7 +54,7 @@ class Program:
 
 @attrs.frozen
 class Curl(Program):
-    """curl, which sends all requests in one process, so on one connection where the server permits.
+    """curl, which sends all requests in one process, and therefore over one connection if the server permits.
 
     Args:
         with_body: Further arguments of requests with a body.
@@ -78,7 +78,7 @@ class Curl(Program):
 
 
 def run(command: Sequence[str], folder: Path, content: str) -> str:
-    """Run a program and return what it printed."""
+    """Run a program and return its output."""
     done = subprocess.run(command, cwd=folder, input=content, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -116,7 +116,7 @@ QUICK = ("curl", "curl --http2", "curl --http2, chunked", "curl, Expect: 100-con
 def lost(
     client: Program, sandbox: wb.Sandbox, base_url: str, inbox: wb.Inbox, receiver: str, folder: Path
 ) -> list[str]:
-    """Send the twelve calls and a delivery, and return what did not arrive as it was sent."""
+    """Send the twelve calls and a delivery, and return those that did not arrive unchanged."""
     sandbox.reset()
     calls = twelve_calls(sandbox)
     sandbox.requests()
@@ -181,7 +181,7 @@ PROXIES: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
 
 
 def documented(name: str, sandbox: int) -> str:
-    """Return what the page on deployment says of a proxy; nginx passes offers to upgrade on as well."""
+    """Return the proxy configuration of docs/deployment.md; for nginx, extended by connection upgrades."""
     block = PAGE.read_text(encoding="utf-8").partition(f"```{name}\n")[2].partition("```")[0]
     assert "127.0.0.1:8080" in block
     block = block.replace("127.0.0.1:8080", f"127.0.0.1:{sandbox}")
@@ -190,7 +190,7 @@ def documented(name: str, sandbox: int) -> str:
 
 @contextmanager
 def proxy(name: str, folder: Path, sandbox: int, receiver: int) -> Iterator[str]:
-    """Run a proxy in front of both, and yield its URL."""
+    """Run a proxy in front of sandbox and receiver, and yield its URL."""
     text, command = PROXIES[name]
     port, file = free_port(), folder / f"{name}.conf"
     file.write_text(text.format(folder=folder, port=port, documented=documented(name, sandbox), receiver=receiver))
@@ -214,7 +214,7 @@ def proxy(name: str, folder: Path, sandbox: int, receiver: int) -> Iterator[str]
 
 @contextmanager
 def served() -> Iterator[tuple[wb.Sandbox, str, wb.Inbox, str]]:
-    """Yield a served sandbox with its URL, and a served inbox with its own."""
+    """Yield a served sandbox with its URL, and a served inbox with its URL."""
     with (
         closing(wb.Sandbox(api_key="the-full-key-of-all")) as sandbox,
         wb.Inbox(keys=[KEY]) as inbox,
@@ -232,7 +232,7 @@ def both() -> Iterator[tuple[wb.Sandbox, str, wb.Inbox, str]]:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_nothing_is_lost(name: str, both: tuple[wb.Sandbox, str, wb.Inbox, str], tmp_path: Path) -> None:
-    """Every call and a signed delivery arrive with their bodies, by clients that offer HTTP/2 too."""
+    """Every call and a signed delivery arrive with their bodies, also from clients that offer HTTP/2."""
     sandbox, url, inbox, receiver = both
     if CLIENTS[name].missing:
         pytest.skip(CLIENTS[name].missing)
@@ -243,7 +243,7 @@ def test_nothing_is_lost(name: str, both: tuple[wb.Sandbox, str, wb.Inbox, str],
 @pytest.mark.soak
 @pytest.mark.timeout(1_800)
 def test_the_matrix_of_clients_and_proxies(both: tuple[wb.Sandbox, str, wb.Inbox, str], tmp_path: Path) -> None:
-    """The same by every client that this machine has, directly and behind each proxy, and the proxy's address is in the guide."""
+    """All installed clients work, directly and behind each proxy. Behind a proxy, the guide has the proxy's URL."""
     sandbox, url, _, receiver = both
     table: dict[str, dict[str, Any]] = {name: {} for name in CLIENTS}
     place = urlsplit(receiver)
@@ -283,7 +283,7 @@ def row(
     both: tuple[wb.Sandbox, str, wb.Inbox, str],
     folder: Path,
 ) -> None:
-    """Try every client at one place."""
+    """Try every client at one URL."""
     for name, client in CLIENTS.items():
         if not client.missing:
             table[name][where] = lost(client, both[0], ends[0], both[2], ends[1], folder)

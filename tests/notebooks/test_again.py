@@ -1,4 +1,4 @@
-"""Every notebook can be begun again: in a class sandbox in any order, and embedded in one folder."""
+"""Notebooks can be run again: in any order in one class sandbox, and twice in one folder."""
 
 import json
 import os
@@ -31,7 +31,7 @@ os._exit(0)
 
 
 def failures(notebooks: Sequence[tuple[str, list[str]]], folder: Path, **variables: str) -> str:
-    """Run the cells of notebooks, one after the other in one folder, and return those that failed."""
+    """Run the cells of notebooks one after the other in one folder, and return the failed cells."""
     folder.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
     env = {**kept, "MPLBACKEND": "agg", "WORKBENCH_STATE": str(folder.with_name("state")), **variables}

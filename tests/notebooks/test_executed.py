@@ -1,9 +1,10 @@
-"""The notebooks as they run: to the end, the same twice, private, and quick."""
+"""The executed notebooks: no error, equal outputs in each run, no private value, and no network."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import workbench as wb
 from tests.canaries.notebooks import plant
 from tests.canaries.planted import found
+from tests.notebooks.kernels import Kernels
 from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, numbers_not_shown, offline
 from workbench.course.classroom import ClassServer
 from workbench.course.task_files import EXERCISES
@@ -23,20 +25,21 @@ _TWICE = ("01",)  # the other notebooks run twice in `make soak`
 Run = Callable[[Path], Executed]
 
 
-def run(path: Path, folder: Path, **variables: str) -> Executed:
-    """Run all cells of a notebook, with planted people in place of those that its cells make up."""
-    return execute(plant(path, folder)[0], folder, **variables)
+def run(path: Path, folder: Path, kernels: Kernels | None = None, **variables: str) -> Executed:
+    """Run all cells of a notebook, in which planted people replace the made-up ones."""
+    return execute(plant(path, folder)[0], folder, kernels, **variables)
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return each notebook executed, once."""
-    return cache(lambda path: run(path, tmp_path_factory.mktemp(path.stem)))
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Yield a function that runs each notebook once."""
+    with Kernels() if hasattr(os, "pidfd_open") else nullcontext() as kernels:
+        yield cache(lambda path: run(path, tmp_path_factory.mktemp(path.stem), kernels))
 
 
 @pytest.fixture(scope="module")
 def private() -> tuple[str, ...]:
-    """Return what must be in no output: the world's people, accounts and keys."""
+    """Return the values that no output may contain: emails and account numbers of the world, and keys."""
     with wb.connect(seed=7) as api:
         people = [*api.sandbox.records("user"), *api.sandbox.records("owner")]
         accounts = [one["members"]["external_fiat_account"] for one in api.sandbox.records("payment_account")]
@@ -54,13 +57,13 @@ def private() -> tuple[str, ...]:
 
 @each
 def test_runs_to_the_end(path: Path, ran: Run) -> None:
-    """Run All reaches the end without an error."""
+    """All cells run without an error."""
     assert () == ran(path).errors
 
 
 @each
 def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...], tmp_path: Path) -> None:
-    """No output, no widget state and nothing kept for later holds a private value or a key; the history what was typed."""
+    """Outputs, widget state and stored files contain no private value; the history only planted values."""
     executed = ran(path)
     shown = f"{executed.outputs} {executed.widgets} {executed.kept}"
 
@@ -72,7 +75,7 @@ def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...], t
 
 @pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
 def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
-    """What the notebook itself does solves none of its exercises."""
+    """The notebook's own cells solve none of its exercises."""
     assert "○ not done" in ran(path).outputs
     assert "The sandbox received everything" not in ran(path).outputs
 
@@ -87,7 +90,7 @@ _OF_THE_FIELD = {
 
 @each
 def test_numbers_of_the_text_are_those_of_the_cells(path: Path, ran: Run) -> None:
-    """Each number between a heading and its exercises is in the code or in the output of a cell below that heading."""
+    """Each number in a text is in the code or output of a cell of the same section."""
     sections = [(text, code) for text, code in ran(path).sections if "Key points" not in text]
     sections = [(text, code) for text, code in sections if "In practice" not in text]
     missing = [number for text, code in sections for number in numbers_not_shown(text, code)]
@@ -115,7 +118,7 @@ def test_needs_no_network(path: Path, ran: Run) -> None:
 
 
 def test_no_network_beyond_this_machine_is_one(tmp_path: Path) -> None:
-    """A Python of a notebook cannot go further, and is noted."""
+    """Python in the notebooks' environment cannot connect to another machine, and the attempt is recorded."""
     offline(tmp_path)
     environ = {**os.environ, "PYTHONPATH": str(tmp_path), "STRAYS": str(tmp_path / "strays")}
     code = "import socket; socket.create_connection(('192.0.2.1', 80))"
@@ -127,7 +130,7 @@ def test_no_network_beyond_this_machine_is_one(tmp_path: Path) -> None:
 
 @each
 def test_reads_without_widgets(path: Path, ran: Run) -> None:
-    """Beside each widget stands static HTML, for a notebook that is opened again or is not trusted."""
+    """Each widget has static HTML, for viewers without widgets."""
     assert () == ran(path).bare
 
 
@@ -137,14 +140,14 @@ def test_reads_without_widgets(path: Path, ran: Run) -> None:
     ids=IDS,
 )
 def test_same_bytes_twice(path: Path, ran: Run, tmp_path: Path) -> None:
-    """Graded twice, a notebook gives the same outputs: no clock, no chance, no prompt."""
+    """Two runs of a notebook, in processes with different hashes, give the same outputs."""
     assert ran(path).outputs == run(path, tmp_path).outputs
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
 def test_runs_in_a_class(path: Path, tmp_path: Path) -> None:
-    """With WORKBENCH_CLASS the same cells run on the learner's sandbox of a class, which hears of each check."""
+    """With WORKBENCH_CLASS, the cells run in the learner's class sandbox, and the class records each exercise."""
     server = ClassServer(["Ann"], tmp_path / "class")
     with server.serve() as url:
         executed = run(path, tmp_path, WORKBENCH_CLASS=f"{url}/{server.learners[0].code}")

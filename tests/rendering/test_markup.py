@@ -1,4 +1,4 @@
-"""HTML: hostile text stays text, and nothing but our own tags and attributes is ever there."""
+"""HTML of records: hostile text is escaped, and only the workbench's own tags and attributes occur."""
 
 import re
 
@@ -36,7 +36,7 @@ hostile = st.one_of(st.sampled_from(PAYLOADS), st.text(max_size=30))
 
 
 def filled(cls: type, text: str):
-    """A record with the text in every place that takes one."""
+    """Return a record with the text in every text member."""
 
     def value(kind: Kind):
         match kind:
@@ -54,7 +54,7 @@ def filled(cls: type, text: str):
 
 
 def inspected(html: str) -> list:
-    """The elements of a fragment, each with a tag and attributes that are ours alone."""
+    """Return the elements of an HTML fragment, after a check of their tags and attributes."""
     fragment = html5lib.parseFragment(STATES.sub("", html), namespaceHTMLElements=False)
     elements = [element for element in fragment.iter() if element is not fragment]
     for element in elements:
@@ -74,7 +74,7 @@ SUBJECTS = [
 @pytest.mark.parametrize("cls", sorted(SUBJECTS, key=lambda cls: cls.__name__), ids=lambda cls: cls.__name__)
 @given(text=hostile)
 def test_no_tag_or_attribute_from_data(cls, text):
-    """A payload in every string of a record, revealed or masked, alone or in a list, makes no tag of its own."""
+    """Hostile text in every member of a record, masked or revealed, adds no tag or attribute."""
     record = filled(cls, text)
     inspected(rendering.html([record, record]))
     inspected(rendering.html(record, reveal={path.rpartition(".")[2] for path, _ in leaves(cls)}))
@@ -82,7 +82,7 @@ def test_no_tag_or_attribute_from_data(cls, text):
 
 @each("payload", PAYLOADS)
 def test_a_payload_is_read_as_it_was_written(payload):
-    """Escaping loses nothing: the text of the page holds the payload, its invisible characters as escapes."""
+    """The displayed text equals the payload, with invisible characters as escapes."""
     record = build(table.Operations.update_user.answer, {"id": "x", "external_id": payload})
 
     text = "".join("".join(element.itertext()) for element in inspected(rendering.html(record))[:1])
@@ -91,7 +91,7 @@ def test_a_payload_is_read_as_it_was_written(payload):
 
 @given(text=hostile)
 def test_errors_and_mappings_are_escaped(text):
-    """Words of the service, names of members and keys of mappings are text."""
+    """Messages of the service, member names and keys of mappings are escaped."""
     for thing in (
         BadRequest(operation="x", status=400, error=text, message=text),
         InvalidRequest([Problem(text, text, text)]),
@@ -103,7 +103,7 @@ def test_errors_and_mappings_are_escaped(text):
 
 
 def test_texts_are_isolated_and_marks_are_visible():
-    """A right-to-left override can neither turn what stands beside it nor hide."""
+    """A right-to-left override is shown as an escape, and does not affect the text around it."""
     html = rendering.html(build(table.Operations.update_user.answer, {"id": "a\u202eb"}))
 
     assert "\u202e" not in html
@@ -111,7 +111,7 @@ def test_texts_are_isolated_and_marks_are_visible():
 
 
 def test_nothing_is_fetched_and_no_script_runs():
-    """The HTML names no resource and no script, and fixes no color for text or ground."""
+    """The HTML has no resource or script, and no fixed color of text or background."""
     html = rendering.html([build(table.Operations.update_user.answer, {"id": "x", "application_status": "approved"})])
 
     assert not re.search(r"https?:|url\(|<script|<style|<link|on\w+=", html)
@@ -119,7 +119,7 @@ def test_nothing_is_fetched_and_no_script_runs():
 
 
 def test_status_is_readable_without_its_color():
-    """A viewer that drops styles still shows mark and word."""
+    """Without styles, a status has its mark and its words."""
     html = rendering.html(
         build(table.Operations.update_user.answer, {"id": "x", "application_status": "needsInformation"})
     )
@@ -128,7 +128,7 @@ def test_status_is_readable_without_its_color():
 
 
 def test_a_long_list_is_capped_and_counted():
-    """100,000 rows do not become 100,000 table rows."""
+    """A list of 100,000 rows shows 200 and counts the others."""
     html = rendering.html([{"n": n} for n in range(100_000)])
 
     assert html.count("<tr>") == 201
@@ -136,7 +136,7 @@ def test_a_long_list_is_capped_and_counted():
 
 
 def test_an_assumption_shows_its_reason_on_hover():
-    """The reason of an assumption is the title of its mark."""
+    """The mark of an assumption has the reason as its title."""
     html = rendering.html(
         build(table.Operations.create_payment_account.request, {"type": "externalFiatAccount", "nickname": "x"})
     )
@@ -147,7 +147,7 @@ def test_an_assumption_shows_its_reason_on_hover():
 
 
 def test_code_keeps_its_lines_and_blanks():
-    """Code that is shown can be pasted: each line on its own, with its indent, escaped."""
+    """Displayed code keeps its lines and indentation, so that it can be pasted."""
     sheet = Sheet(title="", code=("for one in (1, 2):", "    print(one < 2)"))
 
     assert markup.write(sheet).count("white-space:pre") == 1
@@ -156,7 +156,7 @@ def test_code_keeps_its_lines_and_blanks():
 
 
 def test_an_empty_status_is_not_a_chip():
-    """A step without a status shows a dash, as any other empty cell."""
+    """An empty status is shown as an empty cell, without a label."""
     shown = rendering.html_table([{"step": "advance", "status": ""}, {"step": "buy", "status": "authorized"}])
 
     assert shown.count("wb-status") == 1

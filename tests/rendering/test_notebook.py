@@ -1,4 +1,4 @@
-"""Faces in IPython: registered once, taken back whole, and errors without traces of values."""
+"""Display of records, lists and errors in IPython, and its removal."""
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -22,7 +22,7 @@ def shell(tmp_path, monkeypatch):
 
 
 def test_records_show_their_faces(shell):
-    """A record at the end of a cell shows as HTML and as text, masked in both."""
+    """A record is displayed as HTML and text, both masked."""
     rendering.register(shell)
     data, _ = shell.display_formatter.format(USER)
 
@@ -32,7 +32,7 @@ def test_records_show_their_faces(shell):
 
 
 def test_lists_of_records_show_as_tables_and_others_as_before(shell):
-    """A list of ours gets a table; any other list looks as it always did."""
+    """A list of records is displayed as a table. Other lists are unchanged."""
     rendering.register(shell)
 
     assert "<table" in shell.display_formatter.format([USER, USER])[0]["text/html"]
@@ -41,7 +41,7 @@ def test_lists_of_records_show_as_tables_and_others_as_before(shell):
 
 
 def test_errors_show_what_happened_instead_of_a_trace(shell, capsys):
-    """An error of ours shows its face; the cell still counts as failed."""
+    """A workbench error is shown without a traceback, and the cell counts as failed."""
     rendering.register(shell)
     shell.user_ns["error"] = InvalidRequest([Problem("amount", "type", "must be whole")], of="simulate_refund")
     result = shell.run_cell("raise error")
@@ -53,7 +53,7 @@ def test_errors_show_what_happened_instead_of_a_trace(shell, capsys):
 
 
 def test_taking_faces_back_leaves_the_shell_as_it_was(shell):
-    """After undoing, a record and a list look as before."""
+    """After removal of the display, a list of records is shown as before."""
     before = shell.display_formatter.format([USER])[0]
     undo = rendering.register(shell)
     undo()
@@ -62,7 +62,7 @@ def test_taking_faces_back_leaves_the_shell_as_it_was(shell):
 
 
 def test_a_long_list_of_events_is_twenty_lines(shell):
-    """Thousands of events show as a table of twenty lines that says how to see the others; a few show whole."""
+    """A list of 7,000 events shows the first 20, and says how to see all. A short list is complete."""
     from workbench.service.interface.events import Event
 
     events = [

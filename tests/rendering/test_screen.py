@@ -1,4 +1,4 @@
-"""What a stream can show: color on terminals that want it, ASCII where nothing else can be written."""
+"""What a stream can show: color on terminals, and ASCII if the encoding has no other characters."""
 
 import io
 
@@ -23,7 +23,7 @@ def stream(encoding: str, terminal: bool = True) -> io.TextIOWrapper:
     ids=["terminal", "pipe", "NO_COLOR", "dumb"],
 )
 def test_color_only_where_wanted(terminal, environ, color, monkeypatch):
-    """Colors are for terminals that did not decline them."""
+    """Colors are used on terminals unless NO_COLOR or TERM=dumb is set."""
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.setenv(name, environ.get(name, ""))
 
@@ -32,7 +32,7 @@ def test_color_only_where_wanted(terminal, environ, color, monkeypatch):
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1", "utf-8"])
 def test_poor_encodings_get_likenesses(encoding):
-    """What an encoding has is left as it is; our signs beyond it are written by likenesses, hostile text as escapes."""
+    """Characters that an encoding lacks are replaced by ASCII marks if they are status marks, otherwise by escapes."""
     written = "✓ done é \u202e".encode(encoding, LIKENESS).decode(encoding)
 
     expected = {"ascii": "v done \\xe9 \\u202e", "utf-8": "✓ done é \u202e"}
@@ -40,12 +40,12 @@ def test_poor_encodings_get_likenesses(encoding):
 
 
 def test_every_mark_has_a_likeness():
-    """Each mark of a status has a likeness in ASCII of its own."""
+    """The mark of each status has an ASCII replacement."""
     for status_look in (*LOOKS.values(), OTHER):
         assert status_look.mark.isascii() or status_look.mark in _IN_ASCII
 
 
 def test_canceled_is_not_red():
-    """On a page a canceled record has the neutral color, a rejected one that of failures."""
+    """A canceled record has the neutral color, and a rejected one the color of failures."""
 
     assert ("other", "bad") == (look("canceled").tone, look("rejected").tone)

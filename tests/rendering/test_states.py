@@ -1,4 +1,4 @@
-"""Diagrams of states: every transition of the tables, the present state marked, and no text of others."""
+"""State diagrams: every transition is drawn, the present state is marked, and unknown states are not shown."""
 
 from itertools import combinations
 from xml.etree import ElementTree as ET
@@ -20,7 +20,7 @@ kinds = pytest.mark.parametrize("kind", TABLES)
 
 
 def drawn(kind, state=None):
-    """The elements of a diagram."""
+    """Return the parsed SVG of a diagram."""
     return ET.fromstring(state_diagram(kind, state).standalone())
 
 

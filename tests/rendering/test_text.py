@@ -1,4 +1,4 @@
-"""Plain text: what is shown, what is masked, and what never breaks or escapes."""
+"""Plain text of records: what is displayed, what is masked, and control characters."""
 
 import unicodedata
 from datetime import UTC, datetime
@@ -50,17 +50,17 @@ def contract(chain_id: int) -> IssuingContract:
     "cents, text", [(1250, "12.50 USD"), (0, "0.00 USD"), (-5, "-0.05 USD"), (123456789, "1,234,567.89 USD")]
 )
 def test_money_from_cents(cents, text):
-    """An amount of cents reads as money, exactly."""
+    """Cents are displayed exactly as dollars."""
     assert text == rendering.money(cents)
 
 
 def test_times_read_in_utc():
-    """A time is shown in UTC, whatever zone it came in."""
+    """A time is displayed in UTC."""
     assert rendering.moment(datetime(2026, 11, 21, 7, 42, 10, tzinfo=UTC)) == "2026-11-21 07:42:10 UTC"
 
 
 def test_private_values_are_masked():
-    """A personal value shows as its mask, in text and in HTML."""
+    """A private value is masked in text and in HTML."""
     for shown in (rendering.plain(user()), rendering.html(user())):
         assert "ada@example.com" not in shown
         assert "a•••@e•••.com" in shown
@@ -76,7 +76,7 @@ def test_reveal_shows_only_what_is_named():
 
 @pytest.mark.parametrize("width", [20, 60, 200])
 def test_ids_and_addresses_stand_in_full(width):
-    """However narrow the terminal, ids and addresses are never broken or cut."""
+    """Ids and addresses are displayed completely, however narrow the terminal is."""
     shown = rendering.plain([contract(11155111)] * 2, width)
 
     assert f" {ID}\n" in shown
@@ -84,7 +84,7 @@ def test_ids_and_addresses_stand_in_full(width):
 
 
 def test_deposit_address_of_a_test_chain_is_labeled():
-    """Nobody sends money to a deposit address of a test chain unwarned."""
+    """A deposit address on a test chain has a warning not to send funds."""
     label = "SANDBOX, do not send funds"
 
     # once for the deposit address, once for the virtual accounts
@@ -94,13 +94,13 @@ def test_deposit_address_of_a_test_chain_is_labeled():
 
 
 def test_statuses_have_mark_and_word():
-    """A status reads without color."""
+    """A status is displayed with a mark and words, so that it can be read without color."""
     assert "✗ declined" in rendering.plain(build(SimulatedTransaction, {"transaction_id": ID, "status": "declined"}))
     assert "• brand new" in rendering.plain(user(application_status="brandNew"))
 
 
 def test_every_known_status_has_a_look():
-    """No status of the interface falls back to the gray dot."""
+    """No documented status has the mark of unknown statuses."""
     from workbench.service.interface import vocabulary
 
     for enum in (
@@ -114,7 +114,7 @@ def test_every_known_status_has_a_look():
 
 
 def test_statuses_of_one_family_stay_apart_without_color():
-    """Within one family no two statuses share a mark."""
+    """No two statuses of an enum share a mark."""
     from workbench.service.interface import vocabulary
 
     for enum in (vocabulary.EventApplicationStatus, vocabulary.TransactionStatus, vocabulary.DisputeStatus):
@@ -123,7 +123,7 @@ def test_statuses_of_one_family_stay_apart_without_color():
 
 
 def test_test_chains_are_those_of_the_chains_package():
-    """The chains package knows the same test chains; packages of one layer cannot share the list."""
+    """The chains of the warning are test chains in the chains package too, which cannot share the list."""
     from workbench.service.chains import chain_of
     from workbench.service.rendering.text import TEST_CHAINS
 
@@ -131,7 +131,7 @@ def test_test_chains_are_those_of_the_chains_package():
 
 
 def test_withdrawal_amount_says_its_unit():
-    """The same digits read as money or as native units, and the face says which."""
+    """A withdrawal's amount is displayed as cents or as native units, as requested."""
     asked = {"token": EVM, "amount": "2500", "admin_address": EVM, "recipient_address": EVM}
 
     assert "2500 cents, 25.00 USD" in rendering.plain(build(SignWithdrawal, {**asked, "is_amount_native": False}))
@@ -139,12 +139,12 @@ def test_withdrawal_amount_says_its_unit():
 
 
 def test_full_is_said_in_words():
-    """FULL reads as what it means."""
+    """FULL is explained as the full amount."""
     assert "FULL (the full amount)" in rendering.plain(build(SimulateRefund, {"transaction_id": ID, "amount": FULL}))
 
 
 def test_assumptions_are_marked():
-    """A member that the document does not show is marked, with a line that says so."""
+    """An assumed member has a mark, and a last line explains the mark."""
     asked = build(CreatePaymentAccount, {"type": "externalFiatAccount", "nickname": "x"})
 
     assert rendering.plain(asked).splitlines()[1:] == [
@@ -155,7 +155,7 @@ def test_assumptions_are_marked():
 
 
 def test_unknown_members_are_named_but_masked():
-    """A member the document does not name may be private: its name shows, its value does not."""
+    """An undocumented member may be private, so only its name is displayed."""
     raw = strict_json.loads(b'{"id": "%s", "shoeSize": "forty-two"}' % ID.encode())
     read = convert.converter().structure(raw, User)
 
@@ -166,7 +166,7 @@ def test_unknown_members_are_named_but_masked():
 
 
 def test_a_wire_body_shows_its_names_alone():
-    """A body as it came is not shown, since nothing says what in it is private."""
+    """The values of a wire body are not displayed, because they may be private."""
     shown = rendering.plain(strict_json.loads(b'{"nationalId": "000123456"}'))
 
     assert "000123456" not in shown
@@ -188,12 +188,12 @@ ATTEMPT = Attempt(id="a1", operation="simulate_refund", what="POST refund", star
     ids=lambda value: getattr(type(value), "__name__", None) if isinstance(value, Exception) else None,
 )
 def test_errors_say_how_the_call_ended(error, end):
-    """The face of an error says the end in a word."""
+    """The first line of an error has the outcome of the call."""
     assert end in rendering.plain(error).splitlines()[0]
 
 
 def test_problems_of_an_error_stand_one_a_line():
-    """Each problem has its own line, with the path and the rule."""
+    """Each problem is a line with path, message and rule."""
     error = InvalidRequest([Problem("amount", "type", "must be whole"), Problem("cardId", "uuid", "must be a UUID")])
 
     lines = rendering.plain(error).splitlines()
@@ -202,7 +202,7 @@ def test_problems_of_an_error_stand_one_a_line():
 
 
 def test_a_long_list_is_capped_and_counted():
-    """What is not shown is counted."""
+    """A table beyond the limit counts the rows that it leaves out."""
     items = [build(RewardsItem, {"id": str(n), "points": Decimal(n)}) for n in range(1000)]
 
     shown = rendering.table(items, limit=10)
@@ -211,7 +211,7 @@ def test_a_long_list_is_capped_and_counted():
 
 
 def test_columns_are_chosen_by_name():
-    """A table shows the columns asked for, in that order, nested ones by their dotted name."""
+    """A table has the requested columns in the requested order. Nested members have dotted names."""
     people = [user(address={"city": "Paris", "line1": "x", "region": "y", "postal_code": "z", "country_code": "FR"})]
 
     head, _, row = rendering.table(people, ["address.city", "id"]).splitlines()[1:]
@@ -222,7 +222,7 @@ def test_columns_are_chosen_by_name():
 
 
 def test_a_table_too_wide_stands_upright():
-    """Where columns do not fit, each row is shown line by line."""
+    """If the columns do not fit, each row is displayed as lines of name and value."""
     shown = rendering.table([{"id": ID, "other": EVM}] * 2, width=50)
 
     assert "─" not in shown
@@ -230,13 +230,13 @@ def test_a_table_too_wide_stands_upright():
 
 
 def test_assumptions_have_a_table():
-    """All assumptions about the service can be shown, however narrow the terminal."""
+    """The list of assumptions can be displayed at narrow and wide widths."""
     for width in (40, 160):
         assert rendering.table(assumptions(), width=width, limit=1000).count(assumptions()[0].id) >= 1
 
 
 def test_empty_things_say_so():
-    """An empty list is shown too."""
+    """An empty list is displayed as "No rows"."""
     assert rendering.plain([]) == "No rows"
 
 
@@ -245,7 +245,7 @@ HOSTILE = ["\x1b[31m", "\x1b]52;c;aGk=\x07", "\r\n", "a\u202eb", "\x9b0m", "\u20
 
 @given(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=40)))
 def test_no_control_character_is_shown(text):
-    """Whatever the service sends, no control, direction or zero-width character reaches the terminal."""
+    """No text from the service brings control, direction or zero-width characters to the terminal."""
     things = [
         user(external_id=text, application_status=text, application_reason=text),
         [user(external_id=text)],
@@ -261,7 +261,7 @@ def test_no_control_character_is_shown(text):
 
 
 def test_every_operation_has_faces():
-    """Requests and answers of all operations are shown without a value of any kind."""
+    """Requests and answers of all operations can be displayed, even without values."""
     for operation in table.OPERATIONS.values():
         for cls in (operation.request, operation.answer):
             assert rendering.plain(build(cls, {})).lower().startswith(rendering.label(cls.__name__))
@@ -269,7 +269,7 @@ def test_every_operation_has_faces():
 
 
 def test_deep_lists_end():
-    """Unknown members that are shown may be lists in lists without end; a few levels are shown."""
+    """Deeply nested lists are displayed to a few levels."""
     deep: list = []
     for _ in range(900):
         deep = [deep]

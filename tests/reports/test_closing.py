@@ -1,4 +1,4 @@
-"""The close of months: figures that later events do not change, that tie, and files with the same bytes each time."""
+"""Month-end closes: later events do not change them, balances tie, and the files are reproducible."""
 
 import codecs
 import hashlib
@@ -23,7 +23,7 @@ from workbench.base.schema.rules import FULL
 
 
 def spend_a_month(api: Any, chance: random.Random, open_: list[str]) -> None:
-    """Buy, settle, reverse and refund for a month, also what began in earlier months."""
+    """Make, settle, reverse, refund and dispute purchases for about a month, including earlier ones."""
     cards = api.sandbox.guide()["cards"]["active"][:3]
     for _ in range(12):
         api.sandbox.advance(hours=chance.randint(20, 60))
@@ -48,14 +48,14 @@ def spend_a_month(api: Any, chance: random.Random, open_: list[str]) -> None:
 
 
 def points(api: Any) -> pd.DataFrame:
-    """Return the rewards of those who buy."""
+    """Return the rewards of the users who made purchases."""
     users = {r["user"] for r in api.sandbox.records("transaction")}
     frame: pd.DataFrame = wb.rewards.fetch(api, sorted(users), progress=False).frame()
     return frame
 
 
 def dispute_one(api: Any, chance: random.Random, open_: list[str]) -> None:
-    """Open a dispute of a settled transaction, and resolve one that is open."""
+    """Open a dispute of a settled transaction, and sometimes resolve an open dispute."""
     records = api.sandbox.records("dispute")
     settled = {r["id"] for r in api.sandbox.records("transaction") if r["status"] == "settled"}
     undisputed = [t for t in open_ if t in settled - {record["transaction"] for record in records}]
@@ -76,7 +76,7 @@ def dispute_one(api: Any, chance: random.Random, open_: list[str]) -> None:
     ],
 )
 def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
-    """Later refunds, releases, clawbacks and disputes change no earlier close; balances tie; the ledger ends at zero."""
+    """Later refunds, releases and disputes change no earlier close, balances tie, and no break is left."""
     chance, open_ = random.Random(seed), []
     with wb.connect() as api:
         months, first = ["2026-01", "2026-02", "2026-03"], {}
@@ -125,7 +125,7 @@ REPORTS = ("Roll-forward", "Spend by category", "Spend by merchant", "Approvals 
 
 
 def closes(source: Any, folder: Path, count: int = 3) -> list[Any]:
-    """Return closes in a row, each compared with the one before."""
+    """Return a close for each month, each compared with the previous one."""
     made: list[Any] = []
     for month in MONTHS[:count]:
         former = folder / made[-1].month if made else None
@@ -136,14 +136,14 @@ def closes(source: Any, folder: Path, count: int = 3) -> list[Any]:
 
 
 def by_month(facts: pd.DataFrame) -> dict[str, int]:
-    """Return the net of postings by month."""
+    """Return the net amount of postings by month."""
     net = facts.groupby(facts["at"].dt.strftime("%Y-%m"))["net_cents"].sum()
     return {str(month): int(cents) for month, cents in net.items() if cents}
 
 
 @pytest.mark.slow
 def test_three_closes_from_every_source(tmp_path: Path) -> None:
-    """A session, its inbox and its log close alike; what arrives late is stated by the next close, to the cent."""
+    """Session, inbox and log give the same closes. The next close states what arrived late, to the cent."""
     chance, open_ = random.Random(4), list[str]()
     with wb.connect() as api:
         while f"{api.sandbox.clock.now():%Y-%m}" <= MONTHS[-1]:
@@ -182,7 +182,7 @@ def test_three_closes_from_every_source(tmp_path: Path) -> None:
 
 
 def _undated(report: pd.DataFrame) -> int:
-    """Return the net of what a report leaves out."""
+    """Return the net amount that a report leaves out."""
     return sum(entry.get("net_cents", 0) for entry in report.attrs["left_out"])
 
 
@@ -197,7 +197,7 @@ def made() -> Any:
 
 @pytest.mark.slow
 def test_the_same_bytes_twice(made: Any, tmp_path: Path) -> None:
-    """A close that is written again is the same file; one that exists is not replaced."""
+    """Two writes of a close give equal files. An existing folder is not overwritten."""
     written = [made.write(tmp_path / name) for name in ("a", "b")]
 
     for one, other in zip(*written, strict=True):
@@ -207,13 +207,13 @@ def test_the_same_bytes_twice(made: Any, tmp_path: Path) -> None:
 
 
 def charts(sheet: Any) -> list[Any]:
-    """Return the charts of a sheet that was read from a workbook."""
+    """Return the charts of a sheet."""
     return list(sheet._charts)
 
 
 @pytest.mark.slow
 def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> None:
-    """Cover with time, zone, currency and completeness, formats, totals, filters, frozen heads, charts, definitions."""
+    """The workbook has a cover, formats, totals, filters, frozen heads, charts and definitions."""
     workbook, page, ledger, _ = made.write(tmp_path / "close")
     book = openpyxl.load_workbook(workbook)
     sheet = book["Spend by merchant"]
@@ -249,7 +249,7 @@ def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> 
 
 
 def test_the_page_draws_what_the_workbook_draws(made: Any, tmp_path: Path) -> None:
-    """Each sheet with a chart has bars on the page; a bar is as long as its number, that of a running period is paler."""
+    """Sheets with a chart have bars on the page, in proportion to their numbers. A running period is paler."""
     workbook, page, _, _ = made.write(tmp_path / "close")
     book, text = openpyxl.load_workbook(workbook), page.read_text()
     drawn = [sheet.title for sheet in book if charts(sheet)]
@@ -266,7 +266,7 @@ def test_the_page_draws_what_the_workbook_draws(made: Any, tmp_path: Path) -> No
 
 
 def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
-    """Heads in words with their units, periods by name, each note once, and tables that the keyboard scrolls."""
+    """Heads have units, periods have names, each note occurs once, and keys scroll wide tables."""
     rows = [*bought("t-1", 5_000, 0, localCurrency="jpy", localAmount=700), *bought("t-2", 700, 31)]
     history = wb.history([*rows, *bought("t-3", 90, 0, currency="eur")]).filter(currency="usd")
     frames = {"By month": history.spend(freq="month"), "By quarter": history.spend(freq="Q-JAN")}
@@ -307,7 +307,7 @@ def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    """Formulas, tags and names of sheets that a workbook does not take."""
+    """Formulas, tags and invalid sheet names are written as text."""
     frame = pd.DataFrame(
         {"merchant_name": ["=1+1", "<script>alert(1)</script>"], "net_cents": pd.array([1, 2], "Int64")}
     )
@@ -326,7 +326,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 
 def test_a_month_without_data_or_in_the_future_is_refused() -> None:
-    """The error says how far the data reach."""
+    """The error states the range of the data."""
     with wb.connect() as api:
         history = wb.history(api)
         with pytest.raises(UsageError, match=r"2025-07 has no data: the history has postings from 2025-12"):
@@ -340,7 +340,7 @@ def test_a_month_without_data_or_in_the_future_is_refused() -> None:
 
 @pytest.mark.slow
 def test_the_name_stands_in_every_file_and_all_appear_at_once(made: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    """A close that fails on its last file leaves nothing; one that is written has the name and the statement."""
+    """Each file has the signer's name. If the last file cannot be written, no file appears."""
     workbook, page, ledger, record = made.write(tmp_path / "june")
     texts = [page.read_text(), record.read_text(), (ledger.parent / f"{ledger.name}.notes.txt").read_text()]
     cover = " ".join(str(row[1].value) for row in openpyxl.load_workbook(workbook)["Cover"].iter_rows(max_col=2))
@@ -354,7 +354,7 @@ def test_the_name_stands_in_every_file_and_all_appear_at_once(made: Any, tmp_pat
 
 @pytest.mark.slow
 def test_what_arrives_late_has_a_line(tmp_path: Path) -> None:
-    """A settlement of January that arrives in February is a row of the prior period, and changes the opening."""
+    """A settlement of January that arrives in February is in the prior period of February's close."""
     rows = [*bought("t-1", 5_000, 0), *bought("t-2", 700, 1)]
     late = rows.pop()
     known = [*rows, {"at": "2026-02-01T00:00:00+00:00", "event": bought("t-9", 1, 0)[0]["event"]}]
@@ -380,7 +380,7 @@ PROFILE = """<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oo
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
 @pytest.mark.parametrize("locale, separators", [("en-US", ",."), ("de-DE", ".,")])
 def test_libreoffice_opens_the_workbook(made: Any, locale: str, separators: str, tmp_path: Path) -> None:
-    """It computes the totals that the file states, shows no value as too wide, and months as written, in two languages."""
+    """In two languages LibreOffice computes the stated totals, and shows months and complete values."""
     workbook, *_ = made.write(tmp_path / "close")
     profile = tmp_path / "profile" / "user" / "registrymodifications.xcu"
     profile.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Each number of a report is explained by rows that add up exactly to it."""
+"""Each number of a report has explaining rows, which add up exactly to it."""
 
 import re
 import runpy
@@ -19,7 +19,7 @@ OF = re.compile(r"(?P<statistic>sum|median|0\.9 quantile|largest) of|divided by 
 
 
 def by_other_code(number: Any, explained: pd.DataFrame) -> bool:
-    """Return whether the contributions make the number, by the arithmetic that the formula states."""
+    """Return whether the contributions give the number by the formula's arithmetic."""
     values = [Decimal(str(value)) for value in explained.iloc[:, 0] if not pd.isna(value)]
     rule = OF.search(explained.attrs["formula"])
     if pd.isna(number):
@@ -37,7 +37,7 @@ def by_other_code(number: Any, explained: pd.DataFrame) -> bool:
 
 @pytest.fixture(scope="module")
 def cookbook(tmp_path_factory: Any) -> dict[str, pd.DataFrame]:
-    """Return the reports that the blocks of the cookbook show, by their heading."""
+    """Return the reports in the cookbook by heading."""
     names: dict[str, Any] = {}
     shown = {}
     text = COOKBOOK.read_text()
@@ -52,7 +52,7 @@ def cookbook(tmp_path_factory: Any) -> dict[str, pd.DataFrame]:
 
 
 def numbers(frame: pd.DataFrame) -> Iterator[tuple[int, str]]:
-    """Yield the cells of amounts, counts and rates of a report."""
+    """Yield the numeric cells of a report."""
     for column in frame:
         numeric = pd.api.types.is_numeric_dtype(frame[column]) and frame[column].dtype != "boolean"
         if numeric and column not in ("chain_id", "month", "version"):
@@ -62,7 +62,7 @@ def numbers(frame: pd.DataFrame) -> Iterator[tuple[int, str]]:
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_every_cell_of_the_cookbook(cookbook: dict[str, pd.DataFrame]) -> None:
-    """All amounts, counts and rates of the reports are recomputed from their explanations, as Decimals."""
+    """Amounts, counts and rates of the cookbook's reports are recomputed from their explanations."""
     checked, without = {}, []
     records = {"time_in_status", "balances"}
     for heading, frame in cookbook.items():
@@ -82,7 +82,7 @@ def test_every_cell_of_the_cookbook(cookbook: dict[str, pd.DataFrame]) -> None:
 
 @pytest.fixture(scope="module")
 def spend() -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Return a session and its spend: two purchases at one shop, one of them with a refund, and one in yen."""
+    """Yield a session and its spend report: two purchases, one of them refunded, and one in yen."""
     with wb.connect(behavior={"refund_event_id": "transaction", "refund_event_created": False}) as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         for amount, back in ((1_000, 0), (2_500, 700), (400, 0)):
@@ -101,7 +101,7 @@ def spend() -> Iterator[tuple[Any, pd.DataFrame]]:
 
 @pytest.mark.slow
 def test_postings_events_and_requests(spend: Any) -> None:
-    """A number is the sum of its postings; each has its event and, where the sandbox knows it, the request."""
+    """A net amount is the sum of its postings. Each has its event and, if known, its request."""
     api, frame = spend
     explained = wb.history(api).explain(frame, "net_cents", 0)
     events = {event.payload["id"] for event in api.sandbox.events()}
@@ -120,7 +120,7 @@ def test_postings_events_and_requests(spend: Any) -> None:
 
 @pytest.mark.slow
 def test_each_number_of_each_report(spend: Any) -> None:
-    """The contributions make the number, by the arithmetic that the formula states."""
+    """The contributions to a number give the number by the formula's arithmetic."""
     api, _ = spend
     booked, known = wb.history(api).postings(), wb.history(api).transactions()
     frames = [
@@ -147,7 +147,7 @@ def test_each_number_of_each_report(spend: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("column", ["opening_cents", "closing_cents"])
 def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
-    """An opening balance adds up the days before; a closing balance adds its own day."""
+    """Contributions to opening and closing balances add up to the balance."""
     with wb.connect() as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         for amount in (1_000, 500, 250):
@@ -164,7 +164,7 @@ def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
 
 @pytest.mark.slow
 def test_the_difference_of_two_numbers(spend: Any) -> None:
-    """It is the rows that are in one number only, and they add up to it."""
+    """The rows that are in only one of two numbers add up to their difference."""
     api, frame = spend
     history = wb.history(api).filter(currency="usd")
     whole, before = history.spend("merchant_name"), history.filter(at=api.sandbox.clock.now()).spend("merchant_name")
@@ -177,7 +177,7 @@ def test_the_difference_of_two_numbers(spend: Any) -> None:
 
 
 def test_a_total_and_several_rows(spend: Any) -> None:
-    """The total of a column is explained, not one over currencies."""
+    """The total of a column, or of some of its rows, is explained."""
     api, _ = spend
     history = wb.history(api)
     months = history.spend(freq="month")
@@ -188,7 +188,7 @@ def test_a_total_and_several_rows(spend: Any) -> None:
 
 
 def test_what_cannot_be_explained_is_refused(spend: Any) -> None:
-    """A changed number, a frame without a trace, a text, and a cell that does not exist."""
+    """Changed numbers, frames without a trace, texts and missing cells are refused."""
     _, frame = spend
     changed = frame.assign(net_cents=frame["net_cents"] + 1)
     bare = pd.DataFrame(frame)

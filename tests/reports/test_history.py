@@ -1,4 +1,4 @@
-"""The laws of a history: one number from every source, nothing left out without its amount, two times and a clock."""
+"""Properties of a history: equal numbers from every source, and stated amounts for everything that is left out."""
 
 import functools
 import json
@@ -28,7 +28,7 @@ ALLOWED = {"same", "stated"}
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: Any) -> Sources:
-    """Return the sources of one short history."""
+    """Return the sources of a short history."""
     made = Sources(3, tmp_path_factory.mktemp("sources"))
     begun = {row["event"]["body"]["id"] for row in made.rows[:160]}
     made.rows = [row for row in made.rows if row["event"]["body"]["id"] in begun]
@@ -39,7 +39,7 @@ def small(tmp_path_factory: Any) -> Sources:
 
 @pytest.mark.slow
 def test_every_source_gives_the_same_number(small: Sources) -> None:
-    """A short history and a few reports; more of both take minutes."""
+    """Every source of a short history gives the same three reports."""
     reports = ("transactions", "spend by month", "roll-forward")
     results = {name: verdicts(small, source, reports) for name, source in small.all().items()}
 
@@ -50,7 +50,7 @@ def test_every_source_gives_the_same_number(small: Sources) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("half", [False, True], ids=["complete", "half"])
 def test_every_source_gives_the_same_number_in_every_report(half: bool, tmp_path: Path) -> None:
-    """29 sources and 15 reports: the same rows, or `left_out` states the difference."""
+    """Every source gives the same rows in every report, or `left_out` states the difference."""
     sources = Sources(1, tmp_path, half=half)
     results = {
         (source, name): result
@@ -63,7 +63,7 @@ def test_every_source_gives_the_same_number_in_every_report(half: bool, tmp_path
 
 
 def raw_sums(rows: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
-    """Return the amounts that events move by currency, by plain arithmetic."""
+    """Return the amounts of completed events by currency, computed without the workbench."""
     amounts: dict[tuple[str, str], int] = {}
     for row in {row["event"]["id"]: row for row in rows}.values():
         spend = row["event"]["body"]["spend"]
@@ -88,7 +88,7 @@ PURCHASES = st.lists(
 @settings(deadline=None, max_examples=6)
 @given(purchases=PURCHASES, seed=st.integers(0, 5), timed=st.booleans())
 def test_nothing_is_left_out_without_its_amount(purchases: list[Any], seed: int, timed: bool) -> None:
-    """Rows and what is left out add up to the raw amounts, by currency, whatever is null, missing, late or out of order."""
+    """Rows and `left_out` add up to the events' amounts, even if members are null or events late or missing."""
     rows: list[dict[str, Any]] = []
     for number, (code, cents, day, back, begun, refunded, shop) in enumerate(purchases):
         spend = {"currency": code, "merchantName": shop, "merchantCategory": shop}
@@ -126,7 +126,7 @@ def test_nothing_is_left_out_without_its_amount(purchases: list[Any], seed: int,
     )
 )  # fmt: skip
 def test_no_declined_amount_is_left_out_without_a_word(asked: list[Any]) -> None:
-    """Rows and what is left out of declines, and of the funnel's first stage, add up to what was asked, by currency."""
+    """Rows and `left_out` of declines, and of the funnel's first stage, add up to the requested amounts."""
     rows, declined, requested, of_month = [], Counter[str](), Counter[str](), Counter[str]()
     for number, (code, cents, day, is_declined, reason) in enumerate(asked):
         about = {"status": "declined", "declinedReason": reason} if is_declined else {}
@@ -148,7 +148,7 @@ def test_no_declined_amount_is_left_out_without_a_word(asked: list[Any]) -> None
 
 
 def test_what_is_left_out_is_in_the_order_of_its_money() -> None:
-    """By the largest amount in its main unit, with the amounts; what has none comes last."""
+    """Notes are ordered by amount in the main unit. Those without an amount come last."""
     rows = [*bought("a", 100, 0), *bought("b", 29_552, 0, currency="jpy"), *bought("c", 90_000, 0, currency="eur")]
     rows += [*bought("d", 50, 0, currency="gbp"), event("transaction.archived", "a", 1, 0)]
     notes = wb.history(rows).filter(currency="usd").spend().attrs["notes"]
@@ -167,7 +167,7 @@ COUNTED = re.compile(r": \d[\d,]*( \w+)*( \(|[.;])")
 
 
 def of_many_flaws(kind: str) -> Any:
-    """Return a source with every caveat that its kind can have, in the reverse order of money."""
+    """Return a source with every caveat of its kind, with the smallest amounts first."""
     untimed = event("completed", "t1", -150, 2, authorized=0)
     untimed["event"]["body"]["spend"]["postedAt"] = "2026-01-06T00:00:00Z"
     rows = [*bought("t1", 200, 0), untimed, *bought("t2", 50_000, 20)[1:], *bought("t3", 900_000, 30, currency="eur")]
@@ -187,7 +187,7 @@ def of_many_flaws(kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["payloads", "postings", "transactions", "records"])
 def test_every_note_on_rows_has_its_amount_and_they_are_in_its_order(kind: str) -> None:
-    """After what changes the meaning of all numbers; what has no amount comes last."""
+    """Notes that count rows come last, ordered by amount."""
     history = wb.history(of_many_flaws(kind))
     for name, report in REPORTS.items():
         notes = report(history).attrs["notes"]
@@ -204,7 +204,7 @@ def test_every_note_on_rows_has_its_amount_and_they_are_in_its_order(kind: str) 
 
 
 def test_a_refund_without_a_time_counts_where_its_neighbors_lie() -> None:
-    """Between two events of a month it is in that month; between two months its period is not known."""
+    """A refund between two events of a month is in that month; between two months its period is unknown."""
     inside = event("completed", "t1", -300, 12, authorized=0)
     between = event("completed", "t2", -200, 26.5, authorized=1)
     rows = [*bought("t1", 1_000, 0), *bought("t2", 900, 1), *bought("t3", 50, 10), inside, *bought("t4", 60, 14)]
@@ -220,7 +220,7 @@ def test_a_refund_without_a_time_counts_where_its_neighbors_lie() -> None:
 
 
 def test_clocks_are_not_mixed_without_a_word() -> None:
-    """Arrivals by another clock than the events date nothing, and a note says so."""
+    """Delivery times by another clock than the events' date no posting, which a note says."""
     rows = [*bought("t1", 1_000, 0), event("completed", "t1", -300, 2, authorized=0), *bought("t2", 60, 4)]
     rows[2]["event"]["body"]["spend"]["postedAt"] = rows[1]["event"]["body"]["spend"]["postedAt"]
     later = [{"at": "2026-11-27T00:00:00+00:00", "event": row["event"]} for row in rows]
@@ -228,11 +228,11 @@ def test_clocks_are_not_mixed_without_a_word() -> None:
 
     assert right.postings()["clock"].value_counts().to_dict() == {"event": 4, "delivery": 1}
     assert wrong.spend(freq="month")["month"].dt.month.unique().tolist() == [1]
-    assert any("from another clock than the events" in note for note in wrong.spend(freq="month").attrs["notes"])
+    assert any("from a different clock than the events" in note for note in wrong.spend(freq="month").attrs["notes"])
 
 
 def test_the_callers_columns_are_the_callers() -> None:
-    """Columns of any name stay and group; a conflict with a column of a report is an error with both ways out."""
+    """Columns of any name can be groups. If a name conflicts with a column of the report, the error says what to do."""
     table = wb.history([*bought("a", 1_000, 0), *bought("b", 500, 40)]).transactions()
     own = table.assign(month=["x", "y"], amount=["p", "q"], clock=["u", "v"], net=["n", "m"])
     history = wb.history(own)
@@ -248,7 +248,7 @@ def test_the_callers_columns_are_the_callers() -> None:
 
 @pytest.mark.slow
 def test_the_newer_of_two_reads_counts() -> None:
-    """In either order of concat; two that differ and have one time are refused."""
+    """The newer row counts in either order. Different rows of the same time are refused."""
     rows = bought("a", 1_000, 0)
     old, new = wb.history(rows[:1]).transactions(), wb.history(rows).transactions()
     same = new.assign(posted_cents=new["posted_cents"] + 1)
@@ -270,7 +270,7 @@ def test_the_newer_of_two_reads_counts() -> None:
     ids=str,
 )  # fmt: skip
 def test_periods(period: Any, first: str, end: str) -> None:
-    """Each begins and ends at midnight of its zone."""
+    """A period begins and ends at midnight in its time zone."""
     scope = wb.history([]).filter(period, tz="America/New_York").scope
     days = [pd.Timestamp(moment).tz_convert("America/New_York") for moment in scope.ends]
 
@@ -278,7 +278,7 @@ def test_periods(period: Any, first: str, end: str) -> None:
 
 
 def test_the_end_of_a_fiscal_year_is_asked_for_once() -> None:
-    """A later filter may leave it out; without it the question has both answers."""
+    """A later filter may omit the end of the fiscal year. If no filter has it, the error shows how to write it."""
     year = wb.history([]).filter("FY2026-SEP")
 
     assert year.filter("FY2026-Q2").scope.ends == wb.history([]).filter("FY2026-Q2-SEP").scope.ends
@@ -292,14 +292,14 @@ def test_the_end_of_a_fiscal_year_is_asked_for_once() -> None:
     "period", ["March", "2026-13", "2026-W54", "2026-02-30", "FY2026-Q1", ("2026-02-01", "2026-01-01")], ids=str
 )
 def test_what_is_not_a_period_is_refused(period: Any) -> None:
-    """With an example of each kind; a fiscal year says when it ends."""
+    """An invalid period, or a fiscal quarter without the year's end, is refused."""
     with pytest.raises(UsageError, match="period"):
         wb.history([]).filter(period)
 
 
 @pytest.mark.slow
 def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Path) -> None:
-    """All of them at once, or as rejects; an unfinished last line of a log that is being written is listed and raises no error."""
+    """Invalid lines are listed in one error, or as rejects while the valid lines are read."""
     lines = [json.dumps(row) for row in bought("a", 1_000, 0)]
     log = tmp_path / "log.ndjson"
     log.write_text("\n".join([lines[0], "not json", lines[1], "[1]", lines[0][:40]]))
@@ -307,7 +307,7 @@ def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Pat
         wb.history(log)
     many = tmp_path / "many.ndjson"
     many.write_text("x\n" * 22)
-    with pytest.raises(UsageError, match=r"line 20: [^;]*; and 2 more\. Read"):
+    with pytest.raises(UsageError, match=r"line 20: [^;]*; and 2 more\. Pass"):
         wb.history(many)
     read = wb.events.read_log(log, invalid="reject")
     spend = wb.history(read).spend()
@@ -328,7 +328,7 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("case, kind", across(UNUSUAL, ["payloads", "log", "records"]))
 def test_an_event_with_an_unexpected_member_counts(case: str, kind: str, tmp_path: Path) -> None:
-    """It is read member by member, marked, and in every report."""
+    """An event with a value of another type is marked and counts."""
     member, value, (column, expected) = UNUSUAL[case]
     rows = bought("a", 1_000, 0)
     for row in rows:
@@ -357,7 +357,7 @@ def postings_of_a_purchase() -> pd.DataFrame:
     ids=repr,
 )  # fmt: skip
 def test_a_number_of_cents_is_read_exactly_or_is_missing(value: Any, cents: int | None) -> None:
-    """Whatever a file or a library made of it; an amount that is not a number is left out as not known."""
+    """Numbers are read exactly in any type. A value that is not a number is left out as unknown."""
     table = postings_of_a_purchase()
     amounts = pd.Series([0, value], dtype=object)
     history = wb.history(table.assign(posted_cents=amounts, net_cents=amounts))
@@ -369,7 +369,7 @@ def test_a_number_of_cents_is_read_exactly_or_is_missing(value: Any, cents: int 
 
 
 def test_records_without_events_have_reports() -> None:
-    """A world that began before its events: the panel's sum is that of the report."""
+    """If seeded transactions have no events, the report is computed from the stored records."""
     with wb.connect(seed=1) as api:
         records = api.sandbox.records("transaction")
         spend = wb.history(api).spend()
@@ -378,7 +378,7 @@ def test_records_without_events_have_reports() -> None:
 
 
 def test_nothing_depends_on_the_decimal_context_of_the_caller() -> None:
-    """Exact with a precision of six digits."""
+    """Amounts are exact even with a decimal precision of six digits."""
     import decimal
 
     rows = bought("a", 1_234_567_890, 0)
@@ -409,7 +409,7 @@ NOTATIONS: dict[str, Callable[[datetime], object]] = {
 def test_a_delivery_time_is_read_or_its_problem_is_stated(
     notation: str, kind: str, small: Sources, tmp_path: Path
 ) -> None:
-    """A refund is dated to its delivery, or the reports say that delivery times cannot be read."""
+    """Refunds have the time of their delivery, or a note says that delivery times cannot be read."""
     rows: list[Any] = [
         {**row, "at": NOTATIONS[notation](datetime.fromisoformat(row["at"]).replace(microsecond=0))}
         for row in small.rows

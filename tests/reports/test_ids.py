@@ -1,4 +1,4 @@
-"""Repeated ids are those that pandas finds, whatever the texts, and even if different ids have the same hash."""
+"""Repeated ids are found as pandas finds them, even if different ids have the same hash."""
 
 from unittest.mock import patch
 
@@ -30,7 +30,7 @@ def hash_of_all(words: list[np.ndarray]) -> np.ndarray:
 @example(texts=["x" * 7, "y" * 7, "x" * 7], start=0)
 @example(texts=["a" * 8 + "1" + "b" * 8, "a" * 8 + "2" + "b" * 8], start=0)
 def test_ids_are_repeated_where_pandas_finds_them_again(hashes, texts, start):
-    """An id is repeated if an earlier row has it; in parts of a column and in joined columns, too."""
+    """An id is repeated if an earlier row has it, also in slices and concatenated columns."""
     for values in (pd.Series(texts, dtype=TEXT)[start:], pd.concat([pd.Series(texts, dtype=TEXT)] * 2)):
         with patch.object(facts, "hashes_of", hashes):
             again = values.duplicated() & values.notna()
@@ -38,7 +38,7 @@ def test_ids_are_repeated_where_pandas_finds_them_again(hashes, texts, start):
 
 
 def test_ids_of_one_length_are_hashed():
-    """UUIDs, the ids of the interface, are compared as numbers of 8 bytes."""
+    """Ids of equal length are hashed as numbers of 8 bytes."""
     ids = pd.Series([f"{number:036}" for number in range(100)], dtype=TEXT)
     assert [len(word) for word in facts.byte_columns(ids)] == [100] * 5
     assert len({*facts.hashes_of(facts.byte_columns(ids)).tolist()}) == 100

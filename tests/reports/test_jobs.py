@@ -1,4 +1,4 @@
-"""The jobs of an analyst agree with other code, in one seed and zone; `python -m tests.reports.jobs` runs all cases."""
+"""The jobs of an analyst agree with independent code for one seed and zone; `python -m tests.reports.jobs` runs all."""
 
 import pytest
 
@@ -8,7 +8,7 @@ COSTLY = "Every number of a report from its explanation"  # tests/reports/test_e
 
 
 def test_the_page_lists_every_job() -> None:
-    """Each job has its row, and none of them is wrong."""
+    """The page has a row for each job, and no result is wrong."""
     table = PAGE.read_text(encoding="utf-8").partition(HEADING)[2]
 
     assert len(JOBS) >= 50
@@ -23,7 +23,7 @@ WAYS += [pytest.param(scope, 1, marks=pytest.mark.soak) for scope in SCOPES if s
 
 @pytest.mark.parametrize("scope, step", WAYS)
 def test_jobs_agree_with_other_code(scope: str, step: int) -> None:
-    """Each number is that of plain SQL over the raw deliveries, and has its caveat."""
+    """Numbers of reports agree with independent code over the raw deliveries."""
     case = Case(2, "America/New_York", scope)
     titles = [title for title in JOBS if title != COSTLY][[*SCOPES].index(scope) % step :: step]
     results = {title: run(title, [case]) for title in titles}

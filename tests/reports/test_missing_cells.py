@@ -1,4 +1,4 @@
-"""Frames in which a cell of each column is missing, or a column: a report leaves rows out with their amounts, or says why not."""
+"""Frames with missing cells or columns: reports state the amounts of omitted rows, or refuse the frame."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from workbench.base.errors import UsageError
 
 @cache
 def sources() -> dict[str, pd.DataFrame]:
-    """Return frames of each kind that a history reads, with more rows than columns."""
+    """Return frames of each kind that a history accepts, with more rows than columns."""
     with wb.connect(seed=7) as api:
         wb.sequences.run(api, wb.sequences.traffic(seed=7, cards=3, days=30), progress=False)
         events = wb.to_frame(api.inbox.events())
@@ -59,7 +59,7 @@ AMOUNTS = {"transactions": "posted_cents", "postings": "posted_cents", "records"
 
 
 def total(frame: pd.DataFrame, kind: str) -> Any:
-    """Return the amount of a report with what it leaves out; of rewards the sum of all flows."""
+    """Return a report's amount including what it leaves out; for rewards, the sum of all flows."""
     left: Any = sum(
         entry.get("points" if kind == "rewards" else "posted_cents", 0) for entry in frame.attrs["left_out"]
     )
@@ -70,7 +70,7 @@ def total(frame: pd.DataFrame, kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", REPORTS)
 def test_a_cell_of_each_column_may_be_missing(kind: str) -> None:
-    """Each column is missing in a row of its own; the amounts shown and left out are those of the source."""
+    """With a missing cell in each column, the reported and the omitted amounts add up to the source's."""
     source = sources()[kind].reset_index(drop=True)
     marks = source.attrs
     for place, name in enumerate(source.columns):
@@ -89,7 +89,7 @@ def test_a_cell_of_each_column_may_be_missing(kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["kind", "authorized", "held", "settled", "refunded"])
 def test_a_record_has_its_kind_and_amounts(name: str) -> None:
-    """Stored transactions always have them, so a frame without is of something else."""
+    """Stored transactions without kind or amounts are refused."""
     source = sources()["records"].iloc[-3:]
     with pytest.raises(UsageError, match=f"{name}|kind"):
         wb.history(source.assign(**{name: source[name].where(source.index != source.index[1])})).postings()
@@ -98,7 +98,7 @@ def test_a_record_has_its_kind_and_amounts(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, half", across(REPORTS, [0, 1]))
 def test_a_column_may_be_missing(kind: str, half: int) -> None:
-    """Without a column a report is made of the others, or an error says what is missing; it is never another error."""
+    """A report works without the column, or an error says what is missing."""
     source, refused = sources()[kind].iloc[-30:], []
     for name in source.columns[half::2]:
         try:
@@ -110,7 +110,7 @@ def test_a_column_may_be_missing(kind: str, half: int) -> None:
 
 
 def test_rows_without_an_id_are_not_reads_of_one_transaction() -> None:
-    """Several of one update time are left out with their amounts, also beside a transaction that was read twice."""
+    """Rows without an id are left out with their amounts, even if they have the same update time."""
     known = sources()["transactions"]
     source = pd.concat([known, known.iloc[[6]]], ignore_index=True)
     source.loc[:3, "transaction_id"] = None

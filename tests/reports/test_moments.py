@@ -1,4 +1,4 @@
-"""`filter(at=…)` knows what was before a moment, in every report: a row of that very moment is not yet there."""
+"""`filter(at=…)` includes rows before the moment, and excludes a row at exactly that moment, in every report."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -30,7 +30,7 @@ REPORTS: dict[str, Report] = {
 
 @cache
 def source(name: str) -> tuple[Any, "pd.Series[Any]"]:
-    """Return a source of a report, and the times of its rows."""
+    """Return the source of a report and the times of its rows."""
     if name in ("points", "liability"):
         return samples.rewards(), samples.rewards()["created_at"]
     with wb.connect(seed=7) as api:
@@ -52,7 +52,7 @@ def source(name: str) -> tuple[Any, "pd.Series[Any]"]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPORTS)
 def test_what_happens_at_a_moment_is_not_known_before_it(name: str) -> None:
-    """At the time of a row the report is that of an instant before; an instant later a report has the row."""
+    """The report at a row's time equals the report a microsecond earlier. A microsecond later it differs."""
     report, (rows, times) = REPORTS[name], source(name)
     moments = sorted({*times.dropna()})
     changed = []

@@ -1,4 +1,4 @@
-"""Postings: every movement at its own time, so that a period that is over keeps its figures."""
+"""Postings: each movement has its own time, so closed periods keep their figures."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -26,7 +26,7 @@ def bought(api: Any, cents: int) -> str:
 @settings(deadline=None)
 @given(actions=ACTIONS)
 def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[str, int, int]]) -> None:
-    """The last closing is what the cards hold, and the net of all periods is what they were charged, to the cent."""
+    """The last closing balance equals the cards' holds, and the sum of net amounts equals what they were charged."""
     with wb.connect(behavior=behavior) as api:
         cards = api.sandbox.guide()["cards"]["active"][:2]
         play(api, cards, actions)
@@ -49,7 +49,7 @@ def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[s
 @pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["documented", "observed"])
 def test_a_closed_month_stays_closed(behavior: Any) -> None:
-    """A settlement, a release and a refund in later months change no figure of an earlier one."""
+    """A settlement, release or refund in a later month changes no figure of an earlier month."""
     with wb.connect(behavior=behavior) as api:
         kept, refunded = bought(api, 5_000), bought(api, 10_000)
         api.sandbox.settle(refunded)
@@ -71,7 +71,7 @@ def test_a_closed_month_stays_closed(behavior: Any) -> None:
 
 @pytest.mark.slow
 def test_monthly_changes_book_a_refund_in_its_month() -> None:
-    """From events and from transactions whose refund has a time, the month of the purchase keeps its net amount."""
+    """A refund counts in its own month, so the month of the purchase keeps its net amount."""
     with wb.connect() as api:
         transaction = bought(api, 10_000)
         api.sandbox.settle(transaction)
@@ -85,7 +85,7 @@ def test_monthly_changes_book_a_refund_in_its_month() -> None:
 
 
 def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
-    """Events in a file may not tell when a refund was made; the last event has no neighbor that bounds its time."""
+    """Events without delivery times do not date a refund, so a note has its amount."""
     with wb.connect(behavior={"refund_event_id": "transaction", "refund_event_created": False}) as api:
         transaction = bought(api, 100)
         api.sandbox.settle(transaction)
@@ -103,7 +103,7 @@ def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
 
 @pytest.mark.parametrize("month", ["March", "2026-13", "2026-3", ""])
 def test_a_month_is_written_as_year_and_month(month: str) -> None:
-    """Anything else is an error that says how; it is never an empty table."""
+    """Any other text for a month is refused with an example."""
     with pytest.raises(UsageError, match="must be a period such as"):
         wb.history([]).filter(month).changes()
 
@@ -112,7 +112,7 @@ def test_a_month_is_written_as_year_and_month(month: str) -> None:
 
 
 def test_disputes_at_a_moment_are_those_that_existed() -> None:
-    """Later disputes are left out, and a status that is not known at that moment is unknown."""
+    """Later disputes are left out. A status that was set later is shown as unknown."""
     with wb.connect() as api:
         transaction = bought(api, 100)
         api.sandbox.settle(transaction)
@@ -135,7 +135,7 @@ def test_disputes_at_a_moment_are_those_that_existed() -> None:
 
 @pytest.mark.slow
 def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
-    """Rows from a time on have flows; their balance is refused, unless the points before are given."""
+    """A balance of rows since a time requires `opening=`, the points before that time."""
     with wb.connect() as api:
         users = api.sandbox.guide()["rewards_users"][:3]
         every = wb.rewards.fetch(api, users, progress=False).frame()
@@ -155,7 +155,7 @@ def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
 
 @pytest.mark.slow
 def test_a_slice_of_rewards_says_what_its_balance_lacks() -> None:
-    """Rows that are chosen by hand from a time on have no opening; those of a user, or until a time, are complete."""
+    """A note says if earlier rows were read but are not in the frame. Complete slices have no such note."""
     with wb.connect(seed=7) as api:
         rows = wb.rewards.fetch(api, api.sandbox.guide()["users"]["approved"][:2], progress=False).frame()
     is_later = rows["created_at"] > rows["created_at"].median()

@@ -1,4 +1,4 @@
-"""A ledger against the postings: all planted differences are found, and only these, and they add up."""
+"""Reconciliation of a ledger with the postings finds exactly the planted differences, which add up."""
 
 import random
 from collections import Counter
@@ -22,7 +22,7 @@ OTHER = {"usd": "eur", "eur": "jpy", "jpy": "usd"}
 
 
 def theirs(rows: int, seed: int) -> pd.DataFrame:
-    """Return settlements in dollars of January to March, and refunds of every tenth."""
+    """Return settlements of three months, and a refund of every tenth."""
     chance = np.random.default_rng(seed)
     cents = chance.integers(200, 90_000, rows) * 2 + 1
     at = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(chance.integers(0, 89 * 24, rows), unit="h")
@@ -34,7 +34,7 @@ def theirs(rows: int, seed: int) -> pd.DataFrame:
 def plant(
     frame: pd.DataFrame, seed: int, chosen: Sequence[str] = KINDS, each: int = PLANTED
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
-    """Return a ledger and a service that differ in ten ways, and the kind of difference of each key."""
+    """Return a ledger and a service that differ in ten ways, and the kind of difference by transaction id."""
     chance = random.Random(seed)
     mine, other = frame.copy(), frame.copy()
     keys = chance.sample([key for key in frame["transaction_id"].unique() if int(key[1:]) % 10], each * len(chosen))
@@ -57,7 +57,7 @@ def plant(
 @pytest.mark.slow
 @pytest.mark.parametrize("rows,seed", [pytest.param(91_000, 0, marks=pytest.mark.soak), (5_000, 1), (5_000, 2)])
 def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
-    """Ten kinds of breaks: each key has its kind, the breaks explain the difference of the totals."""
+    """Each planted break is found with its kind. Together they explain the difference of the totals."""
     mine, other, kinds = plant(theirs(rows, seed), seed)
     breaks = wb.history(other).reconcile(mine, signed_by="Ada Example")
 
@@ -73,7 +73,7 @@ def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
 
 @pytest.mark.parametrize("kind, code", across(KINDS, OTHER))
 def test_each_kind_of_break_in_each_currency(kind: str, code: str) -> None:
-    """One planted break is the only one, in the statement with its amount; the rest is what no other kind explains."""
+    """A single planted break is found and stated with its amount."""
     frame = theirs(60, 1).assign(currency=code)
     mine, other, kinds = plant(frame, 3, [kind], 1)
     breaks = wb.history(other).reconcile(mine)
@@ -88,7 +88,7 @@ def test_each_kind_of_break_in_each_currency(kind: str, code: str) -> None:
 
 @pytest.mark.parametrize("cents, code", across([1, -7, 250_000], OTHER))
 def test_an_amount_inside_a_matched_pair_is_the_rest(cents: int, code: str) -> None:
-    """Whatever other breaks there are, the statement ends in exactly that amount."""
+    """A different amount in a matched pair is the unexplained rest, whatever other breaks exist."""
     frame = theirs(200, 2).assign(currency=code)
     mine, other, kinds = plant(frame, 4, [kind for kind in KINDS if kind not in _PAIRED], 2)
     pair = next(key for key in frame["transaction_id"] if key not in kinds and int(key[1:]) % 10)
@@ -106,7 +106,7 @@ def _ledger(*rows: tuple[str, int, str]) -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_a_ledger_without_currency_is_compared_with_a_remark() -> None:
-    """Which the statement begins with, and only then."""
+    """If the ledger has no currency, the statement begins with a remark."""
     ledger = _ledger(("a", 500, "2026-03-02"))
     remark = "The ledger states no currency; it is compared as USD."
     bare, stated = (wb.history(ledger).reconcile(mine) for mine in (ledger.drop(columns="currency"), ledger))
@@ -116,7 +116,7 @@ def test_a_ledger_without_currency_is_compared_with_a_remark() -> None:
 
 
 def test_refunds_without_their_purchase_are_not_doubled() -> None:
-    """Two equal refunds of a purchase before the source are missing here, as others are."""
+    """Two equal refunds without their purchase are two missing rows, not a duplicate."""
     refunds = _ledger(("a", -300, "2026-03-02"), ("a", -300, "2026-03-03"), ("b", 500, "2026-03-02"))
     breaks = wb.history(refunds).reconcile(refunds.iloc[2:])
 
@@ -125,7 +125,7 @@ def test_refunds_without_their_purchase_are_not_doubled() -> None:
 
 @pytest.mark.parametrize("kept", ["mine", "theirs"])
 def test_a_refund_with_an_id_of_its_own_is_missing_on_the_other_side(kept: str) -> None:
-    """No id of a refund is that of a purchase, so that none is an orphan: its purchase is known by no id."""
+    """Refunds with their own ids are reported as missing, not as orphans."""
     with wb.connect(seed=11) as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         for cents in (900, 1_200):
@@ -171,7 +171,7 @@ HONEST = {
 
 @pytest.mark.parametrize("case", HONEST)
 def test_what_an_honest_ledger_has_is_not_a_break(case: str) -> None:
-    """Rows match, and the statement ends in zero."""
+    """Usual differences of form are matched, and nothing remains unexplained."""
     mine, other, period = HONEST[case]
     breaks = wb.history(other).filter(period, tz="America/New_York").reconcile(mine)
 
@@ -180,7 +180,7 @@ def test_what_an_honest_ledger_has_is_not_a_break(case: str) -> None:
 
 
 def test_a_net_row_that_crosses_the_end_of_a_month_is_late() -> None:
-    """Its purchase is in the month and its refund in the next: the difference of the month is explained."""
+    """A net row whose refund is in the next month is a late break, and explains the difference."""
     other = _ledger(("a", 500, "2026-03-02"), ("a", -200, "2026-04-09"))
     breaks = wb.history(other).filter("2026-03").reconcile(_ledger(("a", 300, "2026-03-02")))
 
@@ -191,7 +191,7 @@ def test_a_net_row_that_crosses_the_end_of_a_month_is_late() -> None:
 
 
 def test_a_row_without_an_id_is_never_matched() -> None:
-    """Even if its amount and time are those of a posting, which then is missing."""
+    """A row without an id and the equal posting are two breaks."""
     mine = _ledger(("a", 500, "2026-03-02")).assign(transaction_id=None)
     breaks = wb.history(_ledger(("a", 500, "2026-03-02"))).reconcile(mine)
 
@@ -207,7 +207,7 @@ def test_a_ledger_of_values_out_of_range_is_refused(column: str, value: object) 
 
 @pytest.mark.slow
 def test_equal_books_end_in_zero(tmp_path: Path) -> None:
-    """A ledger that booked each settlement and refund of a session, from a CSV file, has no break."""
+    """A CSV ledger with each settlement and refund of a session has no break."""
     with wb.connect() as api:
         wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
         booked = wb.history(api).postings()
@@ -241,7 +241,7 @@ def test_a_ledger_without_times_is_compared() -> None:
 
 
 def test_an_empty_ledger_states_its_currency_if_it_has_the_column() -> None:
-    """All postings of all currencies are then missing in it; without the column, the currency is asked for."""
+    """All postings are missing in an empty ledger. Without a currency column, the currency is requested."""
     both = pd.concat(
         [theirs(10, 1), theirs(10, 2).assign(currency="eur", transaction_id=lambda f: "e" + f["transaction_id"])]
     )

@@ -1,4 +1,4 @@
-"""What reports include: partial logs, past days, running periods, currencies, repeated rows, implausible events."""
+"""What reports include: partial logs, past days, running periods, currencies, repeated rows, anomalies."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,7 @@ def bought(transaction: str, cents: int, day: float, settled: float = 1, **spend
 
 @pytest.mark.slow
 def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
-    """A settlement and a refund of January in a log of February are counted; no rate includes them."""
+    """Movements of purchases from before the log count in amounts, but not in rates."""
     log = [
         event("completed", "t-old", 9_000, 31, authorized=2),
         event("completed", "t-gone", -99_999, 32, authorized=1),
@@ -69,7 +69,7 @@ def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
 
 @pytest.mark.slow
 def test_a_past_day_is_what_was_known_then() -> None:
-    """Later events change nothing, for transactions, postings and the reports made of them."""
+    """Events after the day do not change transactions and postings at that day."""
     early = [*bought("a", 1_000, 0), event("created", "b", 500, 2)]
     later = [event("completed", "b", 500, 9, authorized=2), event("completed", "a", -300, 9, authorized=0)]
     day = (START + timedelta(days=3)).date().isoformat()
@@ -82,7 +82,7 @@ def test_a_past_day_is_what_was_known_then() -> None:
 
 @pytest.mark.slow
 def test_the_running_period_is_marked() -> None:
-    """It is a column, and a month that runs is compared with the same part of the month before."""
+    """Reports mark the running period. A running month is compared with the same part of the previous month."""
     with wb.connect() as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         for _ in range(3):
@@ -105,7 +105,7 @@ def test_the_running_period_is_marked() -> None:
 
 @pytest.mark.slow
 def test_currencies_are_never_added() -> None:
-    """Each amount is of one currency: in rows of its own, or of the filter, which says what it leaves out."""
+    """Each currency has separate rows, or the filter selects one and a note states the others."""
     log = [*bought("a", 1_000, 0), *bought("b", 29_552, 0, currency="jpy"), *bought("c", 2_000, 1, currency="EUR")]
     table = wb.history(log).transactions()
     made = [
@@ -134,7 +134,7 @@ def test_currencies_are_never_added() -> None:
 
 @pytest.mark.slow
 def test_rows_doubled_by_concat_count_once() -> None:
-    """Transactions have ids; a note says how many rows were repeated."""
+    """Repeated transactions count once, and a note has their number and amounts."""
     table = wb.history([*bought("a", 1_000, 0), *bought("b", 500, 0)]).transactions()
     doubled = pd.concat([table, table])
 
@@ -149,7 +149,7 @@ def test_rows_doubled_by_concat_count_once() -> None:
 
 @pytest.mark.slow
 def test_groups_are_any_columns_and_periods() -> None:
-    """Columns of the user too; a fiscal quarter begins in its first month."""
+    """Reports group by any column, including the user's, and by periods."""
     log = [*bought("a", 1_000, 0), *bought("b", 500, 40), event("created", "c", 700, 41, status="declined")]
     table = wb.history(log).transactions().assign(team=["A", "B", "B"])
 
@@ -176,14 +176,14 @@ def test_groups_are_any_columns_and_periods() -> None:
     lambda table: wb.history([]).filter(tz="New York").liability(),
 ], ids=range(9))  # fmt: skip
 def test_what_cannot_be_done_is_said(call: Any) -> None:
-    """A column, a period, a time zone or a time that does not exist is a UsageError that says what is allowed."""
+    """An unknown column, period, time zone or time raises UsageError with the allowed values."""
     with pytest.raises(UsageError, match=r"must be|use freq="):
         call(wb.history(bought("a", 1_000, 0)).transactions())
 
 
 @pytest.mark.slow
 def test_anomalies_are_listed_and_counted() -> None:
-    """Eight kinds are found where they were planted, and nowhere else; the notes of transactions count them."""
+    """Each planted anomaly is found with its kind, and none elsewhere."""
     plain = [one for number in range(30) for one in bought(f"p{number}", 100, number / 100)]
     twice = [*bought("twice", 900, 0), event("completed", "twice", 900, 2, authorized=0)]
     above = [event("created", "above", 500, 0), event("completed", "above", 800, 1, authorized=0)]
@@ -231,7 +231,7 @@ def test_periods_of_a_fiscal_calendar() -> None:
 
 @pytest.mark.slow
 def test_charts_mark_the_running_period() -> None:
-    """Its part of a line is dashed, and the title says so."""
+    """The line is dashed in the running period, which the title mentions."""
     table = wb.history([one for day in range(0, 70, 5) for one in bought(f"t{day}", 100, day)]).transactions()
     axes = charts.approvals_chart(wb.history(table).approvals(freq="month"))
 
@@ -241,7 +241,7 @@ def test_charts_mark_the_running_period() -> None:
 
 @pytest.mark.slow
 def test_postings_after_concat_count_once() -> None:
-    """Reports by period counted a posting twice where `concat` had doubled its row; other rows of an event stay."""
+    """Repeated postings count once in reports by period, and a note has their amounts."""
     table = wb.history([*bought("t-1", 5_000, 0), event("completed", "t-1", -1_000, 2, authorized=0)]).postings()
     doubled = pd.concat([table, table], ignore_index=True)
 
@@ -258,7 +258,7 @@ def test_postings_after_concat_count_once() -> None:
 
 
 def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
-    """A release of a hold that began earlier made the balance of open holds negative."""
+    """Releases of holds from before the log do not reduce the balance of open holds."""
     log = [
         event("updated", "t-old", 0, 31, authorized=2, authorizationUpdateAmount=-5_000, status="reversed"),
         event("updated", "t-part", 7_000, 31, authorized=2, authorizationUpdateAmount=-2_000),
@@ -279,7 +279,7 @@ def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
 
 
 def test_a_cent_at_the_first_moment_of_a_month() -> None:
-    """It counts in the month that begins, in each stage; the history states what it is and how far it reaches."""
+    """A posting at midnight on the first day of a month counts in that month."""
     history = wb.history(bought("a", 1, 20.5, settled=6))
     changes = history.filter("2026-02").changes()
 
@@ -290,7 +290,7 @@ def test_a_cent_at_the_first_moment_of_a_month() -> None:
 
 
 def test_no_group_is_a_column_of_the_workbench_alone() -> None:
-    """Facts number their transactions; the number is in no frame, and a column with its name is the caller's."""
+    """The internal column `_number` cannot be a group. A user's column with this name can."""
     with wb.connect(seed=1) as api:
         history = wb.history(api)
         with pytest.raises(UsageError, match="by must be one of transaction_id"):
@@ -312,7 +312,7 @@ BY_PERIOD: dict[str, Any] = {
 
 @each("name", BY_PERIOD)
 def test_a_report_of_a_period_has_the_rows_of_the_period(name: str) -> None:
-    """A filter chooses rows of a report by period; it changes none of their values."""
+    """A report filtered to a month has the same rows for the month as the unfiltered report."""
     days = (0, 20, 30, 50, 60, 62, 95)
     log = [row for day in days for row in bought(f"t{day}", 1_000 + day, day, userId=str(uuid.UUID(int=1 + day // 40)))]
     log += [

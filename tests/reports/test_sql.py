@@ -1,4 +1,4 @@
-"""SQL over what a session or a folder holds: exact, typed, and nothing else can be read."""
+"""SQL over a session or folder: exact and typed results, and no access to other data."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def api() -> Any:
 
 @pytest.mark.slow
 def test_a_query_over_a_session(api: Any) -> None:
-    """Transactions add up as their frame does, whole numbers stay whole."""
+    """Sums equal those of the frame, with its types."""
     frame = wb.history(api).transactions()
     made = wb.sql(
         "select sum(net_cents) as net_cents, count(*) as n, min(authorized_at) as first from transactions", api
@@ -45,7 +45,7 @@ def test_a_query_over_a_session(api: Any) -> None:
 
 @pytest.mark.slow
 def test_each_table_of_a_session(api: Any) -> None:
-    """What a session holds can be counted."""
+    """Each table of a session can be queried."""
     tables = ("events", "journal", "contracts", "deliveries")
     counts = wb.sql(f"select {', '.join(f'(select count(*) from {table})' for table in tables)}", api)
 
@@ -55,7 +55,7 @@ def test_each_table_of_a_session(api: Any) -> None:
 
 @pytest.mark.slow
 def test_frames_and_reads_by_name(api: Any) -> None:
-    """Decimals are exact; anything that makes a frame is a table."""
+    """A read of rewards can be queried as a table, with exact decimals."""
     rewards = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][:2], progress=False)
     made = wb.sql("select type, sum(points) as points from rewards group by type order by type", rewards=rewards)
     sums = rewards.frame().groupby("type", observed=True)["points"].sum()
@@ -65,7 +65,7 @@ def test_frames_and_reads_by_name(api: Any) -> None:
 
 @pytest.mark.slow
 def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
-    """Saved frames and folders of rewards are tables of their names."""
+    """Saved frames and folders of rewards are tables with the names of their files."""
     wb.to_file(wb.history(api).transactions(), tmp_path / "spent.parquet")
     read = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][:1], progress=False, path=tmp_path / "points")
 
@@ -78,14 +78,14 @@ def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
     "query", ["select * from nothing", "selec", "select * from '/etc/passwd'", "copy (select 1) to 'x'"]
 )
 def test_what_cannot_be_run_says_so(api: Any, query: str) -> None:
-    """The message lists the tables; files are out of reach."""
+    """An invalid query, or one that accesses a file, gets an error that lists the tables."""
     with pytest.raises(ValueError, match=r"the query cannot be run: .*tables: transactions, postings, events"):
         wb.sql(query, api)
 
 
 @pytest.mark.slow
 def test_rewards_of_a_sandbox_are_a_table() -> None:
-    """One query joins the rewards of the users that the guide lists with what else the session holds."""
+    """A query can combine the rewards of the guide's users with other tables of the session."""
     with wb.connect(seed=1) as api:
         users = api.sandbox.guide()["rewards_users"]
         query = (
@@ -146,7 +146,7 @@ HOSTILE = [
 
 
 def _hostile(seed: int, count: int) -> list[str]:
-    """Return queries put together at random from parts of others, with some characters changed."""
+    """Return random queries made of parts of hostile ones."""
     generator = random.Random(seed)
     short = [query for query in HOSTILE if len(query) < 300]
     parts = [part for query in short for part in re.findall(r"\w+|'[^']*'|\W", query)]
@@ -164,7 +164,7 @@ def _hostile(seed: int, count: int) -> list[str]:
 
 
 def _here(question: dict[str, Any], tables: list[Any], _: float) -> tuple[str, list[str], Any]:
-    """Run a query as its process does, in this one: starting a process takes longer than to refuse a query."""
+    """Run a query in this process, because starting a process takes longer than refusing a query."""
     from workbench.analysis.reports import query_process
 
     try:
@@ -175,7 +175,7 @@ def _here(question: dict[str, Any], tables: list[Any], _: float) -> tuple[str, l
 
 
 def _run_all(folder: str, seed: int, count: int) -> None:
-    """Run the queries, in a process of their own; print what was answered."""
+    """Run the hostile queries, and print which of them returned an answer."""
     os.chdir(folder)
     is_small = count < len(REFUSED)
     limits: dict[str, Any] = {"_MAX_SECONDS": 1.5 if is_small else 3.0, "_MAX_RESULT": 2**26}
@@ -205,7 +205,7 @@ def _run_all(folder: str, seed: int, count: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [3, pytest.param(2_000, marks=pytest.mark.soak)])
 def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> None:
-    """Each hostile query is refused as a usage error; none reads or makes a file, and the process is still there."""
+    """No hostile query ends the process, reads a file or creates one."""
     code = f"from tests.reports.test_sql import _run_all; _run_all({str(tmp_path)!r}, 29, {count})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=540, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
@@ -217,7 +217,7 @@ def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> N
 
 
 def test_show_tables_lists_the_tables(api: Any) -> None:
-    """It was an empty frame, since a table is made when a query names it."""
+    """`SHOW TABLES` lists all tables, although a table is created only when a query uses it."""
     tables = ["contracts", "deliveries", "events", "journal", "postings", "rewards", "transactions"]
     assert wb.sql("SHOW TABLES;", api)["name"].tolist() == tables
 
@@ -233,7 +233,7 @@ def test_show_tables_lists_the_tables(api: Any) -> None:
     ids=["range", "concat", "doubling"],
 )
 def test_memory_of_a_query_is_limited(query: str) -> None:
-    """By what its process takes at most, as the system counts it."""
+    """The operating system's figure for the query process stays within the limit."""
     with pytest.raises(UsageError, match="cannot be run"):
         wb.sql(query)
     taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
@@ -244,7 +244,7 @@ def test_memory_of_a_query_is_limited(query: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("query", ["select max(a.r * b.r) from range(10000000) a(r), range(10000000) b(r)"])
 def test_an_interrupt_ends_a_query(query: str) -> None:
-    """It raises KeyboardInterrupt at once, and its process is gone."""
+    """Ctrl-C raises KeyboardInterrupt within seconds."""
     timer = threading.Timer(1.0, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
     before, held = time.monotonic(), signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -260,7 +260,7 @@ def test_an_interrupt_ends_a_query(query: str) -> None:
 
 @pytest.mark.slow
 def test_months_are_those_of_a_zone_and_local_times_stay_local(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the machine's zone is."""
+    """Results do not depend on the machine's time zone."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     times = pd.DataFrame({"at": pd.to_datetime(["2026-01-31T23:30:00Z"])})
     query = 'select date_trunc(\'month\', "at") as month, "at"::timestamp as there from times'

@@ -1,4 +1,4 @@
-"""Totals of reports: net is posted less refunded in each row; all rows together are the transactions of the sandbox."""
+"""Totals of reports: net is posted minus refunded in each row, and the sums equal the sandbox's transactions."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ PERIODS: dict[str, Callable[[History], pd.DataFrame]] = {
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Sandbox]:
-    """Return a sandbox with the purchases of 60 users, some of them refunded."""
+    """Yield a sandbox with the purchases of 60 users, some of them refunded."""
     path: Path = tmp_path_factory.mktemp("totals") / "program.toml"
     path.write_text("size = 60\nrefunded = 0.2\n")
     with wb.Sandbox(seed=3, world=path) as made:
@@ -38,7 +38,7 @@ def history(sandbox: wb.Sandbox) -> History:
 
 @pytest.mark.parametrize("name", [*REPORTS, *PERIODS])
 def test_net_is_posted_less_refunded(history: History, name: str) -> None:
-    """In each row of each report with these amounts."""
+    """In each row of each report, net equals posted minus refunded."""
     rows = {**REPORTS, **PERIODS}[name](history)[MONEY].fillna(0)
 
     assert rows["refunded_cents"].any()
@@ -47,7 +47,7 @@ def test_net_is_posted_less_refunded(history: History, name: str) -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_rows_are_all_that_was_settled_and_refunded(sandbox: wb.Sandbox, history: History, name: str) -> None:
-    """Reports without a period leave nothing out."""
+    """Reports without a period include all transactions."""
     stored = sandbox.records("transaction")
     settled, refunded = (sum(row.get(amount, 0) for row in stored) for amount in ("settled", "refunded"))
     rows = REPORTS[name](history)

@@ -1,4 +1,4 @@
-"""Reads on a cluster: the same rows, no key in the graph, one budget."""
+"""Rewards read on a cluster: equal rows, no key in the task graph, and a shared rate."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -45,7 +45,7 @@ def users(url: str) -> list[str]:
 def test_a_cluster_reads_the_same_rows(
     machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Two workers with clients of their own read what one reads here, to a Dask DataFrame over folders."""
+    """Two workers with separate clients read the same rows, which a Dask DataFrame provides."""
     monkeypatch.setattr(rewards, "TASK_PAGES", 4)
     wanted = users(url)
     with connect(url) as api:
@@ -72,7 +72,7 @@ def test_a_cluster_reads_the_same_rows(
 
 
 def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What is submitted names a profile or a URL; a client is refused, since it holds a key."""
+    """Submitted tasks contain a profile name or URL. A client, which contains a key, is refused."""
     with connect(url) as api:
         key = api.sandbox.full_key
     sent: list[bytes] = []
@@ -94,7 +94,7 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
 
 
 def test_every_worker_has_a_task(machines: Any, url: str, tmp_path: Path) -> None:
-    """A read of few users uses all workers, not one; a function makes the client of each."""
+    """A read of few users uses all workers. A function creates each worker's client."""
     there: Any = fetch(partial(connect, url), users(url)[:2], progress=False, cluster=machines, path=tmp_path)
 
     assert there.frame().npartitions == 2
@@ -102,7 +102,7 @@ def test_every_worker_has_a_task(machines: Any, url: str, tmp_path: Path) -> Non
 
 @pytest.mark.soak
 def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Users are dealt out so that each task asks for at least a thousand pages, and the rate is shared."""
+    """Each task has users for at least a thousand pages, and the workers share the rate."""
     seen: list[tuple[Any, ...]] = []
 
     class Stop(Exception):

@@ -31,7 +31,7 @@ def test_an_account_is_created_and_answered_with_what_was_sent(api):
 
 
 def test_a_company_team_owns_by_company(sandbox):
-    """Company teams use companyId and individual teams userId, and the other member is omitted."""
+    """A company team's account belongs to a company, and its answer omits userId."""
     api = Api(sandbox, "company team")
     company = api.examples["companies"][0]["id"]
 

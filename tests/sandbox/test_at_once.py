@@ -61,9 +61,7 @@ def uses_under_lock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_a_thread_in_a_transaction_never_waits_for_one_that_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: bool
 ) -> None:
-    """A request is answered in a transaction and wakes the deliveries. They therefore use no data of the sandbox while
-    they hold the lock that the request needs.
-    """
+    """Delivery threads use no sandbox data while they hold the lock that a request in a transaction needs."""
     with uses_under_lock(monkeypatch) as uses, Sandbox(path=tmp_path / "sandbox.db" if stored else None) as sandbox:
         first, second = (sandbox.register_endpoint(RECEIVER) for _ in range(2))
         sandbox.advance(minutes=1)
@@ -137,7 +135,7 @@ def test_threads_that_share_at_once_get_one_url(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_processes_that_fork_from_one_count_together(tmp_path: Path) -> None:
-    """A forked process reads what others wrote to the file since the fork, so no number is given twice."""
+    """A forked process reads what other processes stored since the fork, so no number is assigned twice."""
     path = tmp_path / "sandbox.db"
     with Sandbox(path=path) as sandbox:
         store = internals(sandbox).engine.store

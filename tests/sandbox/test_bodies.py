@@ -65,7 +65,7 @@ def test_a_refused_body_is_described_in_words_of_json(api, body, words):
 
 @pytest.mark.parametrize("coding, status", [("gzip", 400), ("br", 400), ("Identity", 200)])
 def test_a_packed_body_is_refused_by_its_header(api, coding, status):
-    """A body with a Content-Encoding is refused for this header, whatever its bytes are."""
+    """A body with a Content-Encoding is refused because of this header, whatever its bytes are."""
     answer = api.send("POST", AUTHORIZE, json.dumps(authorization()).encode(), content_encoding=coding)
 
     assert (answer.status, "Content-Encoding" in answer.body.get("message", "")) == (status, status == 400)
@@ -96,7 +96,7 @@ def test_a_charset_beside_the_content_type_does_not_matter(api):
     ],
 )  # fmt: skip
 def test_a_member_that_breaks_its_rule_is_400_and_named(api, member, value):
-    """A broken rule gets a 400, whose message names the member but not the value."""
+    """A broken rule gets a 400 whose message names the member, and moves no money."""
     before = api.sandbox.balance(api.card)
 
     answer = api.call("POST", AUTHORIZE, authorization(**{member: value}))

@@ -61,7 +61,7 @@ def test_what_is_made_belongs_to_the_sessions_tenant():
 
 
 def test_a_settled_purchase_is_disputed_and_the_dispute_is_resolved(api):
-    """A client may add evidence to an open dispute, and nothing changes a resolved one."""
+    """A client can add evidence to an open dispute, and cannot cancel a resolved one."""
     purchase = api.settled()
     dispute = api.sandbox.open_dispute(purchase, "Not mine.")
 

@@ -68,7 +68,7 @@ def test_ids_depend_on_seed_and_external_id(file, tmp_path):
 
 
 def test_the_listed_users_can_be_worked_with(file):
-    """The listed users' cards can pay, and their collateral can be withdrawn."""
+    """A listed user's card can pay, and the user's collateral contract is listed."""
     with wb.connect(world=file) as api:
         ada = by_external_id(api.sandbox, "ada")
         card = next(card["id"] for card in api.sandbox.records("card") if card["user"] == ada["id"])
@@ -123,7 +123,7 @@ SHARES = {"declined": 0.3, "reversed": 0.2, "refunded": 0.25, "disputed": 0.15}
 
 @pytest.mark.parametrize("name", SHARES)
 def test_a_world_has_the_shares_of_its_file(tmp_path, name):
-    """Declines and reversals are shares of all purchases, refunds and disputes of the settled ones."""
+    """Shares of declines and reversals refer to all purchases, those of refunds and disputes to settled ones."""
     path = tmp_path / "shares.toml"
     path.write_text(f"size = 40\n{name} = {SHARES[name]}\n")
     sandbox, small = Sandbox(world=path), {row["id"] for row in Sandbox().records("transaction")}

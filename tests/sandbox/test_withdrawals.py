@@ -270,7 +270,7 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
 
 
 def test_a_teaching_wallet_says_what_it_is(api):
-    """A teaching wallet is marked as the sandbox's, and other addresses have none."""
+    """A teaching wallet says that it belongs to no real wallet. An address that is not an admin has none."""
     from workbench.base.errors import BadRequest
 
     wallet = api.sandbox.wallet(api.guide["contracts"][0]["admin_addresses"][1])
@@ -282,7 +282,7 @@ def test_a_teaching_wallet_says_what_it_is(api):
 
 
 def test_a_served_sandbox_has_the_same_wallets(sandbox):
-    """A served sandbox's wallet gives the embedded sandbox's signature, and the key stays in the sandbox."""
+    """A served sandbox's wallet gives the same signature as the embedded sandbox's."""
     from workbench.sandbox.remote import RemoteSandbox
 
     admin = sandbox.guide()["contracts"][0]["admin_addresses"][0]

@@ -135,7 +135,7 @@ def test_a_file_that_is_not_a_sequence_is_refused(text: str, said: str) -> None:
 
 
 def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
-    """The size is checked before the file is read."""
+    """A file of 10 MB is refused because of its size."""
     file = tmp_path / "big.toml"
     file.write_bytes(b"#" * 10_000_000)
 

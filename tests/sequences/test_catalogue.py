@@ -104,7 +104,7 @@ def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str
 
 
 def test_expectations_see_the_events_of_the_sessions_tenant_alone() -> None:
-    """This holds while two tenants use one sandbox, also if their steps alternate."""
+    """A run ignores events of another tenant, also if the steps of two runs alternate."""
     sandbox = BASES["documented"].fork()
     keys = sandbox.guide()["api_keys"]
     steppers = [Stepper(Api(sandbox, keys[name]), catalogue["refund-full"]) for name in ("full", "provider-managed")]

@@ -36,6 +36,6 @@ def test_a_sequence_shows_nothing_private(shown: str) -> None:
 
 
 def test_a_repr_is_one_line() -> None:
-    """A list of sequences therefore stays readable."""
+    """A sequence's repr is one line, so that a list of sequences is readable."""
     assert "<sequence a-bad-day: 11 steps>" == repr(catalogue["a-bad-day"])
     assert "<step buy: simulate_authorization>" == repr(MADE["buy"])

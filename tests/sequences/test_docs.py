@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "sequences.md"
 def test_the_page_on_sequences_runs_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its file and its Python run in order, and it states the right number of sequences."""
+    """The page's file and Python code run in order, and the page states the right number of sequences."""
     text = PAGE.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "coat.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0], encoding="utf-8")
@@ -30,7 +30,7 @@ def test_the_page_on_sequences_runs_as_written(
 def test_the_page_on_bulk_runs_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its blocks run in order."""
+    """The page's code blocks run in order."""
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE.with_name("bulk.md").read_text(encoding="utf-8"), re.DOTALL):

@@ -144,7 +144,7 @@ def test_two_processes_cannot_share_a_run(tmp_path: Path) -> None:
 
 
 def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
-    """The file contains a digest of the parameters, and only public members of answers."""
+    """The file of a run contains no private value of the parameters."""
     sequence = application(catalogue["application-approved"]["apply"].arguments)
     person = {one.name: SECRET for one in sequence.parameters if one.type == "text"}
     person |= {"birth_date": date(1990, 2, 1), "email": "planted@example.com", "national_id": "000123456"}

@@ -69,7 +69,7 @@ def sandbox() -> Sandbox:
 
 
 def test_a_mismatch_names_the_expected_and_the_actual_value(sandbox: Sandbox) -> None:
-    """This holds for results, money and events."""
+    """Mismatches of results, money and events name both values."""
     sequence = Sequence(
         name="wrong",
         steps=(
@@ -90,7 +90,7 @@ def test_a_mismatch_names_the_expected_and_the_actual_value(sandbox: Sandbox) ->
 
 
 def test_an_unexpected_refusal_is_a_mismatch_and_blocks_dependent_steps(sandbox: Sandbox) -> None:
-    """A missing id is not invented."""
+    """Steps that need the id of a refused step do not run."""
     locked = {**BUY, "card_id": ref("guide.cards.locked")}
     sequence = Sequence(
         name="locked",
@@ -106,7 +106,7 @@ def test_an_unexpected_refusal_is_a_mismatch_and_blocks_dependent_steps(sandbox:
 
 
 def test_unknown_members_of_an_answer_can_be_expected(sandbox: Sandbox) -> None:
-    """They are read from `extra`."""
+    """An expectation reads unknown members from `extra`."""
     buy = step("buy", "simulate_authorization", expect={"result": {"extra": {}}}, **BUY)
 
     assert run(sandbox, Sequence(name="extra", steps=(buy,))).ok
@@ -130,7 +130,7 @@ def test_production_is_refused_before_anything_is_sent() -> None:
 
 
 def test_an_async_session_awaits_a_run_and_its_file(tmp_path: Path) -> None:
-    """The same function returns a coroutine, and writes the same file as a synchronous run."""
+    """An async session's run is awaited, is read back from its file, and has the hash of a synchronous run."""
 
     async def twice() -> tuple[list[Run], int]:
         async with await wb.connect_async(seed=3) as api:
@@ -243,7 +243,7 @@ def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
 
 
 def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None:
-    """Valid rows are not sent either."""
+    """If one row is wrong, valid rows are not sent either."""
     before = internals(sandbox).last_event()
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
         run_many(sandbox, catalogue["refund-full"], [{"amount": 100}, {"amount": "250"}])
@@ -284,7 +284,7 @@ def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sand
     [("2d", 172800), ("1h 30m", 5400), ("2.5s", 2.5), ("0s", 0), ("1d 1s", 86401)],
 )
 def test_durations_are_read_and_written(text: str, seconds: float) -> None:
-    """A duration is written as it was read."""
+    """A parsed duration is written back unchanged."""
     assert duration(text) == timedelta(seconds=seconds)
     assert duration_text(timedelta(seconds=seconds)) == text
 

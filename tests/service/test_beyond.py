@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.base.errors import AdviceWarning, UnusableFile
+from workbench.base.errors import AdviceWarning, UnusableFile, UsageError
 from workbench.client.webhooks.inbox import Inbox
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import self_signed
@@ -46,6 +46,15 @@ def test_a_wildcard_needs_a_name() -> None:
     """A wildcard address requires host names."""
     with pytest.raises(ValueError, match="pass the host names"), Sandbox(random_keys=True).serve("0.0.0.0"):
         pass
+
+
+def test_a_host_of_webhooks_is_a_name() -> None:
+    """A URL or a port in place of a host name, which no endpoint would match, is refused."""
+    for wrong in ("http://shop.example/", "shop.example:80", "a b"):
+        with pytest.raises(UsageError, match="webhook_hosts must be names without a port or path"):
+            Sandbox(webhook_hosts=[wrong])
+
+    assert Sandbox(webhook_hosts=["shop.example", "::1", "my_app"]).records("card")
 
 
 def test_names_are_those_that_were_given(public: tuple[Sandbox, str]) -> None:

@@ -313,7 +313,7 @@ def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, 
 
 @pytest.mark.slow
 def test_one_process_delivers(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
-    """Of two sandboxes on one file, only one delivers, also the events of the other."""
+    """If two sandboxes share a file, one of them delivers the events of both."""
     receiver, url = endpoint
     first, second = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
     first.register_endpoint(url)

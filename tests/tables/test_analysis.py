@@ -1,4 +1,4 @@
-"""Reports on transactions, applications, disputes, webhooks, points and balances agree with the sandbox's own books."""
+"""Reports on transactions, disputes, points and balances agree with the sandbox's own records."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 @pytest.fixture(scope="module")
 def world() -> Any:
-    """Return a session after forty days of purchases, its transactions, and all of those in the sandbox's books."""
+    """Yield a session after forty days of purchases, its transactions, and the sandbox's records."""
     with wb.connect() as api:
         wb.sequences.run(api, wb.sequences.traffic(seed=3, cards=4, days=40, a_day=1.5), progress=False)
         books = api.sandbox.records("transaction")
@@ -35,7 +35,7 @@ def local(milliseconds: int) -> datetime:
 
 @pytest.mark.slow
 def test_approvals_by_day(world: Any) -> None:
-    """Each day has its authorizations, in the time zone of the report."""
+    """Each day has its authorizations and declines, in the report's time zone."""
     _, frame, books = world
     made = wb.history(frame).filter(tz="America/New_York").approvals(freq="day")
     expected = Counter(local(one["authorized_at"]).date() for one in books)
@@ -48,7 +48,7 @@ def test_approvals_by_day(world: Any) -> None:
 
 
 def test_weeks_begin_on_monday(world: Any) -> None:
-    """A week has the sum of its days."""
+    """Weeks begin on Monday, and their counts add up."""
     made = wb.history(world[1]).approvals(freq="week")
 
     assert set(made["week"].dt.day_of_week) == {0}
@@ -58,7 +58,7 @@ def test_weeks_begin_on_monday(world: Any) -> None:
 
 
 def test_declines_by_reason(world: Any) -> None:
-    """Counts and amounts of each reason; the shares make one."""
+    """Counts and amounts agree with the records, and the shares add up to one."""
     _, frame, books = world
     made = wb.history(frame).declines()
     declined = [one for one in books if one["status"] == "declined"]
@@ -71,7 +71,7 @@ def test_declines_by_reason(world: Any) -> None:
 
 
 def test_the_funnel(world: Any) -> None:
-    """From requested to net, as the books have it."""
+    """The stages have the records' amounts."""
     _, frame, books = world
     approved = sum(one["authorized"] for one in books if one["status"] != "declined")
     posted, refunded = (sum(one[name] for one in books) for name in ("settled", "refunded"))
@@ -83,7 +83,7 @@ def test_the_funnel(world: Any) -> None:
 
 @pytest.mark.parametrize("by,key", [("merchant_name", "merchant_name"), ("card_id", "card"), ("user_id", "user")])
 def test_spend_by_group(world: Any, by: Any, key: str) -> None:
-    """What each merchant, card or user spent."""
+    """Net spend by merchant, card or user agrees with the records."""
     _, frame, books = world
     expected: Counter[str] = Counter()
     for one in books:
@@ -98,7 +98,7 @@ def test_spend_by_group(world: Any, by: Any, key: str) -> None:
 
 
 def test_rows_that_are_left_out_are_counted(world: Any) -> None:
-    """Another currency, or no time: a note says how many, and of what amount."""
+    """Notes have number and amount of rows in another currency or without a time."""
     frame = world[1].copy()
     frame.attrs = world[1].attrs
     posted = frame.index[(frame["posted_cents"] > 0) & (frame["refunded_cents"] == 0)]
@@ -119,7 +119,7 @@ def test_rows_that_are_left_out_are_counted(world: Any) -> None:
 
 
 def test_time_to_post(world: Any) -> None:
-    """The median and the longest, of all and by merchant."""
+    """Median and longest time agree with the records."""
     _, frame, books = world
     hours = [(one["posted_at"] - one["authorized_at"]) / 3_600_000 for one in books if one["status"] == "settled"]
 
@@ -129,7 +129,7 @@ def test_time_to_post(world: Any) -> None:
 
 
 def test_cohorts(world: Any) -> None:
-    """All users are in the first month of their cohort, and the amounts add up."""
+    """In month 0 each cohort has a share of one, and the net amounts add up."""
     _, frame, _ = world
     made = wb.history(frame).cohorts()
 
@@ -138,7 +138,7 @@ def test_cohorts(world: Any) -> None:
 
 
 def test_monthly_changes(world: Any) -> None:
-    """The change of each merchant, from one month to the next; a refund counts in the month in which it was made."""
+    """The change of each merchant agrees with the records. A refund counts in its own month."""
     _, frame, books = world
     refunded_at = dict(zip(frame["transaction_id"], frame["refunded_at"], strict=True))
     sums: Counter[str] = Counter()
@@ -162,7 +162,7 @@ def test_monthly_changes(world: Any) -> None:
 
 
 def test_disputes_by_status_and_age() -> None:
-    """Open ones age until the day of the report; resolved ones have the time they took."""
+    """Disputes are counted by status and age."""
     with wb.connect() as api:
         records = api.sandbox.records("dispute")
         now = api.sandbox.clock.now()
@@ -194,7 +194,7 @@ def total(frame: pd.DataFrame) -> Decimal:
 
 
 def test_points_outstanding_at_a_date(points: pd.DataFrame) -> None:
-    """Earned before the date less redeemed before it, exactly; a later date changes nothing that is known."""
+    """Points at a date are those earned minus those redeemed before the date."""
     before = points[points["created_at"] < pd.Timestamp("2025-09-01", tz="UTC")]
     made = wb.history(points).filter(at="2025-09-01").points()
 
@@ -205,12 +205,12 @@ def test_points_outstanding_at_a_date(points: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("group", ["user_id", "cohort", "spend_category"])
 def test_groups_of_points_add_up(points: pd.DataFrame, group: Any) -> None:
-    """By user, cohort and category the points are the same in all."""
+    """Points by user, cohort or category add up to the same total."""
     assert wb.history(points).points(group)["outstanding"].sum() == total(points)
 
 
 def test_the_time_that_counts_is_chosen(points: pd.DataFrame) -> None:
-    """Points on their way do not count by minted_at; a time zone moves the date."""
+    """By `minted_at`, points that are not yet minted do not count."""
     minted = wb.history(points).filter(at="2025-09-01").points(on="minted_at")["earned"][0]
     made = wb.history(points).filter(at="2025-09-01").points()["earned"][0]
 
@@ -223,7 +223,7 @@ def test_the_time_that_counts_is_chosen(points: pd.DataFrame) -> None:
 
 
 def test_the_liability_at_each_end_of_month(points: pd.DataFrame) -> None:
-    """Each month ends with what `outstanding` says for that time, and is worth it."""
+    """Each month's balance equals the points outstanding at its end."""
     made = wb.history(points).filter(tz="America/New_York").liability(usd_per_point=Decimal("0.01"))
 
     for end, outstanding in zip(made["end"], made["outstanding"], strict=True):
@@ -233,7 +233,7 @@ def test_the_liability_at_each_end_of_month(points: pd.DataFrame) -> None:
 
 
 def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None:
-    """Rows, and what is left out with its points, add up to all points; repeated rows have their points too."""
+    """Reported points and those left out add up to all points. Repeated rows are stated with their points."""
     frame = pd.concat([points, points.iloc[-3:]], ignore_index=True)
     frame.attrs = points.attrs
     frame.loc[0, "points"] = None
@@ -256,7 +256,7 @@ def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None
 
 
 def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
-    """Each call appends what the contracts hold at the sandbox's time, with names of chains."""
+    """Each call appends the contracts' balances at the sandbox's time."""
     path = tmp_path / "balances.parquet"
     with wb.connect() as api:
         contracts = api.list_contracts()
@@ -273,7 +273,7 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
 
 
 def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: Any) -> None:
-    """With its types, marks and notes."""
+    """A saved frame has the same types, attributes and notes when read back."""
     for frame in (points, world[1], wb.history(world[1]).approvals().drop(columns="day")):
         path = wb.to_file(frame, tmp_path / "frame.parquet", overwrite=True).path
 
@@ -286,7 +286,7 @@ def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: A
 
 
 def test_empty_data_makes_empty_reports() -> None:
-    """Nothing to report has the same columns."""
+    """Reports without data have no rows."""
     nothing = wb.history([]).transactions()
     for report in (
         (lambda x: wb.history(x).approvals()),
@@ -300,7 +300,7 @@ def test_empty_data_makes_empty_reports() -> None:
 
 
 def test_points_taken_back_have_their_own_column(points: Any) -> None:
-    """Earned rows below 0 are no negative earnings; the flows make the balance, of all and of each month."""
+    """Negative earned rows are clawbacks. Earned, clawed back and redeemed give the balance."""
     earned = points[points["type"] == "earned"]["points"]
     total = wb.history(points).points().iloc[0]
     months = wb.history(points).liability()
@@ -318,7 +318,7 @@ def test_points_taken_back_have_their_own_column(points: Any) -> None:
 
 
 def test_records_without_a_category_are_other(world: Any) -> None:
-    """The sandbox's records have codes; one without a category is called as in its events."""
+    """Stored records have the same merchant categories as the events."""
     _, frame, books = world
     own = wb.history(books).transactions().set_index("transaction_id")["merchant_category"]
     events = frame[frame["transaction_id"].isin(own.index)]
@@ -329,7 +329,7 @@ def test_records_without_a_category_are_other(world: Any) -> None:
 
 
 def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> None:
-    """Two overlapping reads doubled the balance, and disputes that were listed twice their number."""
+    """Repeated rows of rewards and disputes count once, and a note has their number."""
     doubled = pd.concat([points, points.iloc[50:]], ignore_index=True)
     with wb.connect() as api:
         disputes = api.sandbox.records("dispute")
@@ -342,6 +342,7 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
     )
     repeated = f"Rows that occur more than once, as after concat: {len(points) - 50:,} (points {points['points'].iloc[50:].sum().normalize():,f})"
     assert any(note.startswith(repeated) for note in wb.history(doubled).points().attrs["notes"])
+    assert not any("more than once" in note for note in wb.history(points.drop(columns="id")).points().attrs["notes"])
     assert twice["disputes"].sum() == len(disputes)
     assert "Rows that occur more than once, as after concat: 3; each counts once." in twice.attrs["notes"]
     resolved = [{**record, "status": "canceled"} for record in disputes[:1]]

@@ -1,4 +1,4 @@
-"""Attributes of frames come from files of others: one of the wrong type is ignored, and raises no error of Python."""
+"""Attributes of frames may come from foreign files: one of the wrong type is ignored without an error."""
 
 from collections.abc import Callable
 from pathlib import Path

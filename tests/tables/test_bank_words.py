@@ -1,5 +1,6 @@
-"""Words and marks of banks in several languages: each means one thing, or the file is refused with a question."""
+"""Words and marks of banks in several languages have one meaning, or the file is refused with a question."""
 
+import decimal
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ SIDES = {
 
 @pytest.mark.parametrize("language", SIDES)
 def test_a_column_of_sides_is_asked_for(tmp_path: Path, language: str) -> None:
-    """Amounts without a sign are not all positive if a column says credit or debit in any language, or for one side."""
+    """If another column may say credit or debit, in any language, amounts without a sign are not taken as positive."""
     debit, credit = SIDES[language]
     text = f"day;a;s\n2026-03-01;12,50;{debit}\n2026-03-02;3,00;{credit}\n"
     with pytest.raises(UnclearTable, match=r"'side': 's'.*'text': 's'"):
@@ -54,7 +55,7 @@ MARKS = {
 def test_an_amount_without_a_mark_is_of_the_other_side(
     tmp_path: Path, case: str, credit: str, cents: list[int]
 ) -> None:
-    """A statement often marks one side, and a sign that repeats the mark is not a second sign."""
+    """Often only one side is marked. A minus sign beside the mark does not reverse the side again."""
     cells = "".join(f"2026-03-01;{amount} {mark}\n" for amount, mark in MARKS[case])
     column = "".join(f"2026-03-01;{amount};{mark}\n" for amount, mark in MARKS[case])
 
@@ -80,7 +81,7 @@ BALANCES = {
 
 @pytest.mark.parametrize("case", BALANCES)
 def test_a_balance_is_not_a_row_without_a_word(tmp_path: Path, case: str) -> None:
-    """An amount without a date in a dated ledger, or beside the word balance in any language, is left out or asked for."""
+    """A balance or total, in any language, is left out or leads to a question."""
     text = "day;text;a\n" + BALANCES[case]
     try:
         found = read(tmp_path, text)
@@ -95,7 +96,7 @@ def test_a_balance_is_not_a_row_without_a_word(tmp_path: Path, case: str) -> Non
     "name", ["a (TEUR)", "a in thousands", "a (000s)", "a k€", "a in Mio. EUR", "金額（千円）", "amount_usd_thousands"]
 )
 def test_thousands_are_not_taken_for_units(tmp_path: Path, name: str) -> None:
-    """A column whose name says thousands or millions is refused, unless `unit` says that it is in the main unit."""
+    """A column name with thousands or millions leads to a question, which `unit` answers."""
     text, columns = f"day;{name}\n2026-03-01;12,50\n", {"at": "day", "amount": name}
     with pytest.raises(UnclearTable, match=r"unit='main'"):
         read(tmp_path, text, columns=columns)
@@ -159,3 +160,17 @@ def test_separators_at_the_end_of_each_row_hide_no_separator(tmp_path: Path) -> 
     """Rows of a Polish bank end in two more separators than their header."""
     text = '#Data;#Opis;#Kwota;\n2026-03-31;"ŻABKA";-12,50 PLN;;\n2026-03-30;"Wpływ";1 234,56 PLN;;\n'
     assert read(tmp_path, text, columns={"at": "#Data", "amount": "#Kwota"}, currency=None) == [-1250, 123456]
+
+
+@pytest.mark.parametrize("precision", [1, 3])
+def test_a_table_does_not_depend_on_the_decimal_context_of_the_caller(tmp_path: Path, precision: int) -> None:
+    """Not the amounts, their signs, the marks of sides nor the sum of a total."""
+    text = "day;a\n2026-03-01;1.234,567\n2026-03-02;-98.765,432\n2026-03-03;1.000,001\n;-96.530,864\n"
+    expected = [1_234_567, -98_765_432, 1_000_001]
+    with decimal.localcontext(prec=precision, rounding=decimal.ROUND_UP):
+        assert read(tmp_path, text, currency="KWD") == expected
+        assert read(tmp_path, text, currency="KWD", columns={"at": "day", "amount": "-a"}) == [
+            -cents for cents in expected
+        ]
+        marked = "day;a\n2026-03-01;1.234,567 DR\n2026-03-02;98.765,432 CR\n"
+        assert read(tmp_path, marked, currency="KWD", credit="-") == [1_234_567, -98_765_432]

@@ -1,4 +1,4 @@
-"""Rows for bulk work: text stays text, empty is not given, and what cannot be read is said with its line."""
+"""Rows for bulk runs: text is unchanged, empty cells are omitted, and unreadable values are named with their line."""
 
 import io
 import time
@@ -47,7 +47,7 @@ READ = {
 
 
 def read_rows(path: Path, operation: str = "", **given: int) -> list[Body]:
-    """Return the rows of a file, with the cells that an operation reads; raise the problems of cells."""
+    """Return the rows of a file with the cells parsed for an operation; raise the problems of cells."""
     rows = raw_bodies(path, limits(FileLimits(), **given))
     if not operation:
         return rows
@@ -83,7 +83,7 @@ SUFFIXES = (".csv", ".xlsx", ".parquet", ".json", ".ndjson")
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
-    """Leading zeros, Namibia and Mr Null survive; dotted wire names become nested attributes."""
+    """Leading zeros and texts such as NA and Null are kept. Dotted wire names become nested attributes."""
     path = written(tmp_path, suffix, [ACCOUNT])
 
     assert read_rows(path, "create_payment_account") == [READ]
@@ -91,7 +91,7 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_frame_of_a_file_makes_the_requests_of_the_file(tmp_path: Path, suffix: str) -> None:
-    """Whether a run reads the file or takes the frame of `read_table`: digits, dates, flags and empty cells alike."""
+    """A bulk run makes the same requests from a file and from its frame by `read_table`."""
     row = {"transaction_id": "00112233-4455-6677-8899-aabbccddeeff", "amount": "2500"}
     people = {path: str(value) for path, value in flat(example(CreateUserApplication))}
     for name, rows in (("simulate_refund", [row, {**row, "amount": "FULL"}]), ("create_user_application", [people])):
@@ -105,7 +105,7 @@ def test_a_frame_of_a_file_makes_the_requests_of_the_file(tmp_path: Path, suffix
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_an_empty_cell_is_not_given(tmp_path: Path, suffix: str) -> None:
-    """An empty amount is left out, never a full refund; FULL is explicit; 0 is 0."""
+    """An empty amount is omitted and not a full refund. FULL is explicit, and 0 is zero."""
     rows = [{"transaction_id": "t", "amount": amount} for amount in ("2500", None, "FULL", "0")]
     bodies = read_rows(written(tmp_path, suffix, rows), "simulate_refund")
 
@@ -115,7 +115,7 @@ def test_an_empty_cell_is_not_given(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".parquet", ".json", ".ndjson"])
 def test_numbers_where_text_belongs_are_refused(tmp_path: Path, suffix: str) -> None:
-    """A merchant category 742 is not padded to 0742: the row and column are named instead."""
+    """A numeric merchant category 742 is refused, not padded to 0742."""
     rows = [{"merchantCategoryCode": 742, "amount": 100}]
 
     with pytest.raises(InvalidRequest, match=r"merchantCategoryCode is a number in the file"):
@@ -126,7 +126,7 @@ def test_numbers_where_text_belongs_are_refused(tmp_path: Path, suffix: str) -> 
     "text", ["10.99", "1e3", "1_000", " 1", "$5", "٣", "full", "NaN", "1,000"], ids=lambda text: ascii(text)
 )
 def test_amounts_are_digits(tmp_path: Path, text: str) -> None:
-    """Nothing but digits, or FULL, is an amount; the message names row and column, not the value."""
+    """Only ASCII digits or FULL are an amount. The message names row and column, but does not quote the text."""
     path = written(tmp_path, ".csv", [{"transaction_id": "t", "amount": "5"}, {"transaction_id": "t", "amount": text}])
 
     with pytest.raises(
@@ -138,7 +138,7 @@ def test_amounts_are_digits(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("text,expected", [("true", True), ("FALSE", False), ("Yes", True), ("no", False)])
 def test_flags_have_a_closed_list(tmp_path: Path, text: str, expected: bool) -> None:
-    """True and false may be said in four words, in any case."""
+    """A flag is true, false, yes or no, in any letter case."""
     path = written(tmp_path, ".csv", [{"user_id": "u", "is_active": text}])
 
     assert read_rows(path, "update_user")[0]["is_active"] is expected
@@ -146,7 +146,7 @@ def test_flags_have_a_closed_list(tmp_path: Path, text: str, expected: bool) -> 
 
 @pytest.mark.parametrize("text", ["0", "1", "off", "False "], ids=str)
 def test_other_words_are_no_flags(tmp_path: Path, text: str) -> None:
-    """0 and 1 are not taken for flags."""
+    """0, 1 and other words are refused as flags."""
     path = written(tmp_path, ".csv", [{"user_id": "u", "is_active": text}])
 
     with pytest.raises(InvalidRequest, match="is_active must be true or false"):
@@ -154,7 +154,7 @@ def test_other_words_are_no_flags(tmp_path: Path, text: str) -> None:
 
 
 def test_unknown_columns_are_named(tmp_path: Path) -> None:
-    """A column the operation does not have is an error that lists those it has."""
+    """The error for an unknown column lists the known ones."""
     path = written(tmp_path, ".csv", [{"transaction_id": "t", "ammount": "5"}])
 
     with pytest.raises(
@@ -164,7 +164,7 @@ def test_unknown_columns_are_named(tmp_path: Path) -> None:
 
 
 def test_both_names_of_one_member_are_refused(tmp_path: Path) -> None:
-    """A member given by attribute name and wire name at once is an error."""
+    """A file with both the attribute name and the wire name of a member is refused."""
     path = written(tmp_path, ".csv", [{"transaction_id": "t", "transactionId": "u"}])
 
     with pytest.raises(InvalidRequest, match="given both"):
@@ -172,7 +172,7 @@ def test_both_names_of_one_member_are_refused(tmp_path: Path) -> None:
 
 
 def test_rows_print_no_values(tmp_path: Path) -> None:
-    """A row shows its number and its columns."""
+    """The repr of a row has its number and columns."""
     body = read_rows(written(tmp_path, ".csv", [{"email": "ada@example.com", "x": "1"}]))[0]
 
     assert repr(body) == "<row 2: email, x>"
@@ -192,7 +192,7 @@ CSV = {
 
 @pytest.mark.parametrize("name", CSV)
 def test_csv_of_all_sorts(tmp_path: Path, name: str) -> None:
-    """Files with a byte order mark, semicolons, mixed line ends and the like are read."""
+    """Byte order marks, semicolons, tabs, mixed line ends and short rows are accepted."""
     data, amounts = CSV[name]
     (tmp_path / "a.csv").write_bytes(data)
 
@@ -211,7 +211,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_csv_names_its_line(tmp_path: Path, name: str) -> None:
-    """A file that cannot be read is one clear error."""
+    """A broken CSV file gives one error with the line and the reason."""
     data, words = BROKEN[name]
     (tmp_path / "a.csv").write_bytes(data)
 
@@ -240,7 +240,7 @@ def test_broken_json_is_said(tmp_path: Path, name: str) -> None:
 
 
 def test_decimals_of_json_stay_exact(tmp_path: Path) -> None:
-    """A number in a file is never a float."""
+    """A fraction in JSON is read as an exact decimal."""
     (tmp_path / "a.json").write_bytes(b'[{"x":0.1}]')
 
     assert read_rows(tmp_path / "a.json")[0]["x"] == Decimal("0.1")
@@ -256,7 +256,7 @@ def sheet(cells: dict[str, Any]) -> bytes:
 
 
 def test_formulas_in_a_sheet_are_refused(tmp_path: Path) -> None:
-    """A cell that computes its value is not read: it is unknown what it is worth."""
+    """A formula is refused, because its value is unknown."""
     (tmp_path / "a.xlsx").write_bytes(sheet({"A1": "a", "A2": "=1+1"}))
 
     with pytest.raises(UsageError, match="row 2: a cell has a formula"):
@@ -264,7 +264,7 @@ def test_formulas_in_a_sheet_are_refused(tmp_path: Path) -> None:
 
 
 def test_missing_rows_of_a_sheet_take_no_time(tmp_path: Path) -> None:
-    """A small sheet whose last row has the highest number there is."""
+    """A sheet with one value in its last possible row is read quickly."""
     book = openpyxl.Workbook()
     book.active.append([f"column {number}" for number in range(40)])
     book.active.cell(1_048_576, 1, "x")
@@ -277,7 +277,7 @@ def test_missing_rows_of_a_sheet_take_no_time(tmp_path: Path) -> None:
 
 
 def test_cells_of_a_sheet_keep_their_columns(tmp_path: Path) -> None:
-    """Gaps are gaps, flags are flags, and long numbers lose nothing they had."""
+    """Cells keep their columns and types, even if other cells of the row are empty."""
     (tmp_path / "a.xlsx").write_bytes(sheet({"A1": "a", "B1": "b", "C1": "c", "C2": True, "A3": "x", "B4": 5}))
 
     assert [dict(body) for body in read_rows(tmp_path / "a.xlsx")] == [{"c": True}, {"a": "x"}, {"b": 5}]
@@ -309,7 +309,7 @@ XLSX = {
 
 @pytest.mark.parametrize("name", XLSX)
 def test_hostile_sheets_are_refused(tmp_path: Path, name: str) -> None:
-    """Bombs, entities and broken files end in one clear error."""
+    """Compression bombs, XML entities and broken files give one clear error."""
     make, words = XLSX[name]
     (tmp_path / "a.xlsx").write_bytes(make())
 
@@ -318,7 +318,7 @@ def test_hostile_sheets_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
-    """What is not a Parquet file is said to be none."""
+    """The error says that the file is not a readable Parquet file."""
     (tmp_path / "a.parquet").write_bytes(b"PAR1 or not")
 
     with pytest.raises(UsageError, match="not a readable Parquet"):
@@ -326,7 +326,7 @@ def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
 
 
 def test_damage_to_a_parquet_is_refused_or_read(tmp_path: Path) -> None:
-    """Whichever byte of it is another: with rows or an error of ours, as where an index leads out of the dictionary."""
+    """A file with any changed byte gives rows or a UsageError."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": ["x", "y", "x", "y"]}), path, compression="none")
     data = path.read_bytes()
@@ -342,7 +342,7 @@ def test_damage_to_a_parquet_is_refused_or_read(tmp_path: Path) -> None:
 
 
 def test_lists_in_a_parquet_are_refused(tmp_path: Path) -> None:
-    """No request takes one, and a few bytes can hold a billion of them."""
+    """Lists are refused, because no request accepts them and a few bytes can contain a billion."""
     pq.write_table(pa.table({"a": [[1, 2], [3]]}), tmp_path / "a.parquet")
 
     with pytest.raises(UsageError, match=r"column a contains lists"):
@@ -350,7 +350,7 @@ def test_lists_in_a_parquet_are_refused(tmp_path: Path) -> None:
 
 
 def test_files_too_large_or_of_no_format(tmp_path: Path) -> None:
-    """A file above the cap, of an unknown ending, or with too many rows is refused."""
+    """A file beyond the size limit, or with an unknown extension, is refused."""
     path = written(tmp_path, ".csv", [{"a": "1"}] * 5)
     with pytest.raises(UsageError, match="unsupported file extension"):
         read_rows(Path(__file__))
@@ -363,7 +363,7 @@ def test_files_too_large_or_of_no_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".json", ".ndjson"])
 @pytest.mark.parametrize("limit,value", [("max_rows", 4), ("max_columns", 1), ("max_cell", 9), ("max_size", 600)])
 def test_limits_are_settable_and_named(tmp_path: Path, suffix: str, limit: str, value: int) -> None:
-    """A file beyond a limit is refused, and the error names the limit; within it, the file is read."""
+    """The error for a file beyond a limit names the limit, which can be raised."""
     path = written(tmp_path, suffix, [{"a": "0123456789", "b": "x"}] * 5)
 
     with pytest.raises(UsageError, match=f"maximum {limit}={value}"):
@@ -373,7 +373,7 @@ def test_limits_are_settable_and_named(tmp_path: Path, suffix: str, limit: str, 
 
 @pytest.mark.slow
 def test_repeated_texts_of_a_parquet_are_measured_before_they_unpack(tmp_path: Path) -> None:
-    """A small file whose texts repeat does not fill the memory (28 kB would become 2 GB, and did)."""
+    """A file of 28 kB that would unpack to 2 GB is refused before it does."""
     column = pa.array(["x" * 200_000] * 100).dictionary_encode()
     pq.write_table(pa.table({f"c{i}": column for i in range(100)}), tmp_path / "a.parquet", compression="zstd")
 
@@ -382,7 +382,7 @@ def test_repeated_texts_of_a_parquet_are_measured_before_they_unpack(tmp_path: P
 
 
 def test_a_long_header_is_read_in_linear_time(tmp_path: Path) -> None:
-    """Names are compared once, and counted before that."""
+    """A header with 20,000 columns is refused within seconds."""
     (tmp_path / "a.csv").write_text(",".join(f"c{i}" for i in range(20_000)) + "\n1\n")
     started = time.thread_time()
 
@@ -400,7 +400,7 @@ def test_a_long_header_is_read_in_linear_time(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_of_a_sheet_have_a_range(tmp_path: Path, number: str, words: str) -> None:
-    """A number that no spreadsheet has is refused; it does not fill the memory."""
+    """Numbers beyond a spreadsheet's range are refused before they use much memory."""
     path = written(tmp_path, ".xlsx", [{"a": 12345}])
     _replace_part(path, "xl/worksheets/sheet1.xml", lambda text: text.replace(b"12345", number.encode()))
 
@@ -410,7 +410,7 @@ def test_numbers_of_a_sheet_have_a_range(tmp_path: Path, number: str, words: str
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "cp500"])
 def test_entities_in_another_encoding_are_refused(tmp_path: Path, encoding: str) -> None:
-    """A part that is not UTF-8 could hide a declaration from the check."""
+    """A sheet that is not UTF-8 is refused, because it could hide XML entities from the check."""
     path = written(tmp_path, ".xlsx", [{"a": "x"}])
     declared = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE a [<!ENTITY b "c">]><a/>'
     _replace_part(
@@ -434,7 +434,7 @@ def _replace_part(path: Path, name: str, change: Callable[[bytes], bytes]) -> No
 @pytest.mark.parametrize("opening,closing", [('{"a":', "}"), ("[", "]")])
 @pytest.mark.parametrize("name", ["deep.json", "deep.ndjson"])
 def test_objects_without_end_are_refused(tmp_path: Path, name: str, opening: str, closing: str) -> None:
-    """A row that is nested deeper than any request is refused, by our error."""
+    """A row that is nested more deeply than any request is refused."""
     row = '{"address":' + opening * 900 + "1" + closing * 900 + "}"
     path = tmp_path / name
     path.write_text(f"[{row}]" if name.endswith(".json") else row)

@@ -1,4 +1,4 @@
-"""Decimal columns: pandas computes with them exactly, and no digit is lost whatever the values are."""
+"""Decimal columns: pandas computes with them exactly, and no digit is lost."""
 
 import re
 from collections.abc import Callable
@@ -33,19 +33,19 @@ COLUMN = pd.Series([Decimal("0.125"), Decimal("3.25"), None, Decimal("-2.5")], d
 
 
 def fractions(column: "pd.Series[Any]") -> list[Fraction | None]:
-    """Return the values of a column, exactly."""
+    """Return the values of a column as fractions."""
     return [None if pd.isna(value) else Fraction(value) for value in column.tolist()]
 
 
 @given(st.lists(ANY, max_size=12))
 def test_no_digit_is_lost(values: list[Decimal | None]) -> None:
-    """A column holds exactly what it was made of, whatever its type."""
+    """A column has exactly the values that it was created from."""
     assert decimals(decimal_series(values)) == values
 
 
 @given(st.lists(ANY, max_size=6))
 def test_text_is_cast_exactly_or_left_alone(values: list[Decimal | None]) -> None:
-    """Arrow's cast of text gives the same numbers, or the text is left to Decimal."""
+    """Arrow's cast of text gives equal values, or is not used."""
     texts = pa.array([None if v is None else format(v, "f") for v in values], pa.large_string())
     made = cast(texts)
 
@@ -53,7 +53,7 @@ def test_text_is_cast_exactly_or_left_alone(values: list[Decimal | None]) -> Non
 
 
 def test_the_values_choose_the_type() -> None:
-    """Six places usually, eighteen where needed, then more digits, and text where nothing else holds them."""
+    """The type has six or eighteen decimal places as needed. Values beyond that are text."""
     texts = ("1.5", "0.0000001", "1e12", "1e33", "1e-19", "1e60")
 
     assert [str(packed([Decimal(text)]).type) for text in texts] == [
@@ -66,7 +66,7 @@ def test_the_values_choose_the_type() -> None:
 
 @given(st.lists(st.tuples(POINTS, POINTS), min_size=1, max_size=8))
 def test_arithmetic_is_exact(pairs: list[tuple[Decimal, Decimal]]) -> None:
-    """Sums, differences and products of columns and numbers, and the sum of a column, are those of fractions."""
+    """Sums, differences and products of columns equal those of fractions."""
     left, right = (pd.Series([pair[side] for pair in pairs], dtype=USUAL) for side in (0, 1))
     exact = [(Fraction(a), Fraction(b)) for a, b in pairs]
 
@@ -80,7 +80,7 @@ def test_arithmetic_is_exact(pairs: list[tuple[Decimal, Decimal]]) -> None:
 
 @given(st.lists(POINTS, min_size=1, max_size=8), st.integers(1, 10**6))
 def test_quotients_keep_many_digits(values: list[Decimal], by: int) -> None:
-    """Division by a whole number is exact to more than twenty places."""
+    """Division by a whole number is exact to twenty places."""
     made = fractions(pd.Series(values, dtype=USUAL) / by)
 
     assert all(
@@ -90,7 +90,7 @@ def test_quotients_keep_many_digits(values: list[Decimal], by: int) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), POINTS), min_size=1, max_size=12))
 def test_groups_are_summed_exactly(rows: list[tuple[str, Decimal]]) -> None:
-    """The sum of each group is that of fractions; its mean is rounded to six places."""
+    """Sums of groups are exact, and means are rounded to six places."""
     frame = pd.DataFrame({"key": [key for key, _ in rows], "points": pd.Series([v for _, v in rows], dtype=USUAL)})
     sums, means = frame.groupby("key")["points"].sum(), frame.groupby("key")["points"].mean()
 
@@ -101,7 +101,7 @@ def test_groups_are_summed_exactly(rows: list[tuple[str, Decimal]]) -> None:
 
 
 def test_wide_columns_compute_too() -> None:
-    """A column of more digits adds, multiplies, divides and sums like a usual one, also with a usual one."""
+    """Columns with more digits support the same operations, also together with usual ones."""
     wide = pd.Series([Decimal("1.000000000000000001"), Decimal(10**18)], dtype=WIDE)
 
     assert [Decimal("2.000000000000000002"), Decimal(2 * 10**18)] == (wide + wide).tolist()
@@ -113,7 +113,7 @@ def test_wide_columns_compute_too() -> None:
 
 
 def test_pandas_selects_groups_and_fills() -> None:
-    """Comparison, sorting, filling, pivots, months and rounding keep decimals."""
+    """Selecting, sorting, filling, pivoting, resampling and rounding preserve decimals."""
     frame = pd.DataFrame({"points": COLUMN, "by": ["a", "a", "b", "b"]})
     frame["at"] = pd.to_datetime(["2026-01-01", "2026-01-02", "2026-02-01", "2026-02-02"], utc=True)
     months = frame.resample("MS", on="at")["points"].sum()
@@ -129,7 +129,7 @@ def test_pandas_selects_groups_and_fills() -> None:
 
 
 def test_statistics_are_floats() -> None:
-    """Quantiles and deviations are floats; `describe` and histograms take the column as floats."""
+    """Quantiles and deviations are floats. After a cast to floats, `describe` works."""
     numbers = COLUMN.astype("Float64")
 
     assert isinstance(COLUMN.quantile(0.9), float)
@@ -149,13 +149,13 @@ def test_statistics_are_floats() -> None:
     ids=["cumsum", "nlargest", "describe", "ratio of columns", "cumsum by group"],
 )  # fmt: skip
 def test_what_pandas_refuses(way: Callable[[], Any], refusal: type[Exception]) -> None:
-    """What the page on tables says is refused is refused: if pandas learns it, the page can go."""
+    """The operations that the page on tables calls unsupported raise errors."""
     with pytest.raises(refusal):
         way()
 
 
 def test_floats_are_not_equal() -> None:
-    """A float never equals 0.1, and two types of decimals concatenate to objects."""
+    """0.1 as a float differs from the decimal. Two decimal types concatenate to objects."""
     tenth = pd.Series([Decimal("0.1")], dtype=USUAL)
 
     assert [False] == (tenth == 0.1).tolist()
@@ -165,7 +165,7 @@ def test_floats_are_not_equal() -> None:
 
 
 def test_files_and_back(tmp_path: Path) -> None:
-    """CSV and Parquet hold all digits, and come back exact by the ways the page names."""
+    """CSV and Parquet files have all digits, and are read back exactly as the page describes."""
     frame = pd.DataFrame({"points": COLUMN, "by": ["a", "a", "b", "b"]})
     wb.to_file(frame, tmp_path / "points.csv")
     wb.to_file(frame, tmp_path / "points.parquet")
@@ -177,7 +177,7 @@ def test_files_and_back(tmp_path: Path) -> None:
 
 
 def test_rewards_sum_to_decimals() -> None:
-    """A frame of rewards, as pandas users expect."""
+    """Sum, merge and addition of rewards give exact decimals."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
 
     assert frame["points"].dtype == USUAL
@@ -190,13 +190,13 @@ def test_rewards_sum_to_decimals() -> None:
     "column", [pd.Series([0.1]), pd.Series(["•••"]), pd.Series([True]), pd.Series(["NaN?"])], ids=str
 )
 def test_inexact_values_are_refused(column: "pd.Series[Any]") -> None:
-    """Floats, masked values, flags and words are no decimals."""
+    """Floats, masked values, flags and words are refused as decimals."""
     with pytest.raises(ValueError, match="holds"):
         decimals(column)
 
 
 def test_the_example_of_the_page_runs() -> None:
-    """The lines of the page on tables run as they are."""
+    """The code in the page's section on exact arithmetic runs."""
     section = (
         (Path(__file__).parents[2] / "docs" / "tables.md")
         .read_text()
@@ -213,7 +213,7 @@ def test_the_example_of_the_page_runs() -> None:
 
 
 def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
-    """Spreadsheets, databases, DuckDB and pandas' own conversions take a frame as docs/tables.md says."""
+    """Excel, SQLite and DuckDB accept a frame as docs/tables.md describes."""
     import sqlite3
     from contextlib import closing
 
@@ -234,7 +234,7 @@ def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
 
 
 def test_chunks_of_several_types_become_one_column_with_their_gaps() -> None:
-    """Of a type that holds the longest of them."""
+    """Chunks of several decimal types become a column of the widest type."""
     short = pa.array([Decimal("1.5"), None], type=pa.decimal128(18, 6))
     long = pa.array([None, Decimal("0.000000000000000001")], type=pa.decimal256(37, 18))
 

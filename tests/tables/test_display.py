@@ -1,4 +1,4 @@
-"""Frames in notebooks and in IPython: amounts, ids and decimals are written for people; nothing else changes."""
+"""Display of frames in IPython: readable amounts, ids and decimals, without a change of the frame."""
 
 import re
 from typing import Any
@@ -29,7 +29,7 @@ def shell() -> Any:
 
 
 def shown(shell: Any, frame: Any) -> tuple[str, str]:
-    """Return what a notebook and a terminal show."""
+    """Return the HTML and the text that IPython displays."""
     data, _ = shell.display_formatter.format(frame)
     return data["text/html"], data["text/plain"]
 
@@ -53,7 +53,7 @@ def test_amounts_ids_and_missing_values_are_written_for_people(shell: Any, trans
 
 
 def test_periods_have_their_names(shell: Any, transactions: pd.DataFrame) -> None:
-    """As the sheets of a pack have them; other days are written as days."""
+    """Weeks, months, quarters and years are displayed by name, and days as dates."""
     history = wb.history(transactions)
     firsts = {"week": r"20\d\d-W\d\d", "month": r"20\d\d-\d\d", "Q-JAN": r"FY20\d\d-Q\d", "year": r"20\d\d"}
     for freq, name in firsts.items():
@@ -74,7 +74,7 @@ def test_decimals_have_no_needless_zeros(shell: Any) -> None:
 
 
 def test_dollars_have_two_places(shell: Any) -> None:
-    """A column in dollars is written with separators and cents, whatever its type."""
+    """Columns in dollars have separators and two decimals, whatever their type."""
     html, text = shown(shell, pd.DataFrame({"budget_usd": [1234.5, None], "share": [0.25, 1.5]}))
 
     for written in (html, text):
@@ -94,7 +94,7 @@ def test_amounts_of_several_currencies_stay_in_the_minor_unit(shell: Any, transa
 
 
 def test_text_of_the_service_stays_text(shell: Any, transactions: pd.DataFrame) -> None:
-    """In a cell, in a long one, as the name of a column and in an index."""
+    """Markup in cells, column names and indexes is escaped."""
     frame = transactions.head(3).assign(merchant_name=HOSTILE, card_id=HOSTILE * 9)
     others = [
         frame.rename(columns={"card_id": HOSTILE}),

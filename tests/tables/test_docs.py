@@ -1,4 +1,4 @@
-"""The page on tables says what is so."""
+"""The pages on tables agree with the code."""
 
 import re
 import sqlite3
@@ -20,13 +20,13 @@ DOC = Path(__file__).parents[2] / "docs" / "tables.md"
 
 @pytest.mark.slow
 def test_the_list_of_frames_is_that_of_the_code() -> None:
-    """`python -m tests.tables.listing` writes it anew."""
+    """`python -m tests.tables.listing` does not change the list of frames."""
     assert [*HEAD, *listing()] == PAGE.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.slow
 def test_other_libraries_take_a_frame_as_the_page_says(tmp_path: Path) -> None:
-    """Each way of the table of other libraries works, and no digit is lost where the page says so."""
+    """Each expression in the page's table of other libraries works, with exact sums."""
     with wb.connect(seed=1) as api, closing(sqlite3.connect(tmp_path / "rewards.db")) as connection:
         frame = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], progress=False).frame()
         listed = DOC.read_text().split("| Tested code |")[1].split("\n\n")[0]
@@ -49,5 +49,5 @@ def test_other_libraries_take_a_frame_as_the_page_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_cookbook_shows_what_its_code_gives() -> None:
-    """`python docs/make_cookbook.py` renews the outputs."""
+    """`python docs/make_cookbook.py` does not change the cookbook."""
     assert make_cookbook.page() == make_cookbook.PAGE.read_text(encoding="utf-8")

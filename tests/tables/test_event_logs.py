@@ -1,4 +1,4 @@
-"""Event logs: typed, counted, in bounded memory, and never quoted in an error."""
+"""Event logs: typed and counted events, bounded memory, and errors without quotations."""
 
 import gzip
 import json
@@ -45,7 +45,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_a_summary_by_day_kind_and_status(log: Path) -> None:
-    """Days are UTC, an event without a time has none, a strange kind counts too."""
+    """Days are in UTC. Events without a time and of unknown kinds are counted too."""
     made = read_log(log).summary()
 
     assert [tuple(row) for row in made.astype(object).where(made.notna(), None).itertuples(index=False)] == [
@@ -63,7 +63,7 @@ def test_a_summary_by_day_kind_and_status(log: Path) -> None:
 
 
 def test_packed_logs_and_several(log: Path, tmp_path: Path) -> None:
-    """Gzip files and patterns are read as one."""
+    """Gzip files and file patterns are read together."""
     (tmp_path / "more.ndjson.gz").write_bytes(gzip.compress(log.read_bytes()))
     made = read_log([log, str(tmp_path / "*.gz")]).summary()
 
@@ -80,7 +80,7 @@ def test_a_day_that_does_not_exist_is_missing(tmp_path: Path, day: str) -> None:
 
 @pytest.mark.parametrize("line", [b'{"CANARY":', b"CANARY", b'["CANARY"]'], ids=["cut", "word", "list"])
 def test_a_broken_line_is_named_not_quoted(tmp_path: Path, line: bytes) -> None:
-    """The error says file and reason, and nothing of what stood there."""
+    """The error has the file and the reason, but does not quote the line."""
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b"\n" + line + b"\n")
     with pytest.raises(UsageError, match=r"bad\.ndjson") as caught:
         read_log(tmp_path / "bad.ndjson").summary()
@@ -91,7 +91,7 @@ def test_a_broken_line_is_named_not_quoted(tmp_path: Path, line: bytes) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "changed"])
 def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
-    """With an error of ours, whichever way it is read."""
+    """Every way of reading the log raises UsageError."""
     packed = gzip.compress(b"\n".join([*ONE_LINE, CARD] * 20))
     path = tmp_path / "events.ndjson.gz"
     path.write_bytes(packed[:-20] if damage == "cut" else packed[:60] + b"\xff" * 9 + packed[69:])
@@ -109,7 +109,7 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
 def test_a_line_that_is_too_long_is_one_rejected_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int, length: int, ending: str
 ) -> None:
-    """However the log is read, and wherever the line is; the numbers of later lines stay."""
+    """In any position and with every reader, a line that is too long is one reject."""
     monkeypatch.setattr(log_lines, "BLOCK", 500)
     monkeypatch.setattr(log_lines, "MAX_LINE", 3_000)
     lines = [CARD.replace(b'"e4"', b'"e%d"' % number) for number in range(4)]
@@ -127,7 +127,7 @@ def test_a_line_that_is_too_long_is_one_rejected_line(
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the file is not read for it."""
+    """A line beyond the second limit ends the read, without reading the rest of the file."""
     monkeypatch.setattr(log_lines, "MAX_LINE", 3_000)
     monkeypatch.setattr(log_lines, "_MAX_SKIPPED", 10_000)
     (tmp_path / "events.ndjson").write_bytes(CARD + b"\n" + b" " * (log_lines.BLOCK + 20_000))
@@ -138,7 +138,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_no_events(tmp_path: Path) -> None:
-    """An empty log has an empty summary and an empty frame, with their columns."""
+    """An empty log has a summary and a frame with their columns."""
     (tmp_path / "empty.ndjson").write_bytes(b"")
     events = read_log(tmp_path / "empty.ndjson")
 
@@ -147,7 +147,7 @@ def test_no_events(tmp_path: Path) -> None:
 
 
 def test_a_typed_frame(log: Path) -> None:
-    """Events of a log make the same frame as events in memory, masked."""
+    """Events of one kind become a frame with masked private values."""
     frame = read_log(log).frame(of="user.updated")
 
     assert frame["body.application_status"].tolist() == ["pending", "pending"]
@@ -156,7 +156,7 @@ def test_a_typed_frame(log: Path) -> None:
 
 
 def test_parquet_in_batches(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file larger than a batch has one schema: all kinds' columns, or one's; a revealed amount is exact."""
+    """A Parquet file written in batches has one schema. Revealed amounts are exact."""
     monkeypatch.setattr(log_lines, "BLOCK", 500)
     events = read_log(log)
     everything = pq.read_table(events.to_parquet(tmp_path / "all.parquet"))
@@ -173,7 +173,7 @@ def test_parquet_in_batches(log: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_lines_that_are_no_events_are_named(tmp_path: Path) -> None:
-    """Reading strictly, a line that is JSON but no event is an error with its number."""
+    """By default a JSON line that is not an event is an error with its line number."""
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b'\n{"id":5}\n')
 
     with pytest.raises(UsageError, match=r"bad\.ndjson, line 2: id must be text"):
@@ -182,28 +182,28 @@ def test_lines_that_are_no_events_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a[b].ndjson", "[!a].ndjson", "a*b?.ndjson"])
 def test_a_file_is_read_under_whatever_name(log: Path, tmp_path: Path, name: str) -> None:
-    """A file whose name looks like a pattern is that file."""
+    """An existing file is read even if its name looks like a pattern."""
     (tmp_path / name).write_bytes(log.read_bytes())
 
     assert len(list(read_log(tmp_path / name))) == len(list(read_log(log)))
 
 
 def test_missing_logs_are_missing(tmp_path: Path) -> None:
-    """A file that is not there, or a pattern that fits nothing, is said at once."""
+    """A missing file, or a pattern without matches, is refused immediately."""
     for path in ("none.ndjson", "*.gz"):
         with pytest.raises(UsageError):
             read_log(tmp_path / path)
 
 
 def test_an_unknown_kind_is_refused(log: Path) -> None:
-    """The message lists the kinds that exist."""
+    """The error lists the known kinds."""
     with pytest.raises(UsageError, match=r"unknown event kind moon\.landed \(known: user\.updated, "):
         read_log(log).frame(of="moon.landed")
 
 
 @pytest.mark.slow
 def test_progress_is_reported(log: Path, tmp_path: Path) -> None:
-    """The share of the bytes that were read and the rows found, of packed logs too."""
+    """Progress has the share of bytes and the number of rows, also for packed logs."""
     (tmp_path / "more.ndjson.gz").write_bytes(gzip.compress(log.read_bytes() * 1000))
     events = read_log([log, tmp_path / "more.ndjson.gz"])
     for work in (
@@ -221,7 +221,7 @@ def test_progress_is_reported(log: Path, tmp_path: Path) -> None:
 
 
 def test_rare_members_nulls_and_escapes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Members that do not occur among the first lines, explicit nulls and escaped letters make the same frame."""
+    """Rare members, explicit nulls and escapes need no slow reader."""
     monkeypatch.setattr(log_lines, "_SAMPLE", 1)
     lines = [ONE_LINE[0], SALE, SALE.replace(b"Shop", b"Caf\\u00e9"), SALE.replace(b'"Shop"', b"null")]
     lines += [SALE.replace(b'"Shop"', b'"Shop","merchantName":null'), CARD.replace(b'"body"', b' "body" ')][1:]
@@ -242,7 +242,7 @@ VALUES = (
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
-    """Return the line of an event with some members changed, added or left out."""
+    """Return an event's line with some members changed, added or omitted."""
     event = json.loads(draw(st.sampled_from([ONE_LINE[0], ONE_LINE[1], CARD, SALE])))
     objects = [event, event["body"], *(value for value in event["body"].values() if isinstance(value, dict))]
     marks: dict[str, str] = {}
@@ -267,7 +267,7 @@ def lines(draw: st.DrawFn) -> bytes:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(lines(), min_size=1, max_size=4), st.sampled_from([None, "user.updated", "transaction.completed"]))
 def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[bytes], of: str | None) -> None:
-    """Whatever the lines hold, they are read as strictly as events in memory, or refused like them."""
+    """Any lines give the same frame as events in memory, or the same error."""
     path = tmp_path / "events.ndjson"
     path.write_bytes(b"\n".join(log_lines))
     logs = read_log(path)
@@ -293,7 +293,7 @@ CHANGED_LINES = {
 
 @pytest.mark.parametrize("change, place", across(CHANGED_LINES, (0, 5, 11)))
 def test_a_changed_line_between_others_is_read_strictly(change: str, place: int, tmp_path: Path) -> None:
-    """Whichever line of a block it is: the frame and the rejects are those of the strict reader."""
+    """An unusual line in any position gives the frame and rejects of the strict reader."""
     rows = [row["event"] for number in range(6) for row in bought(f"t{number}", 1_000 + number, number)]
     usual = [json.dumps(row, separators=(",", ":")) for row in rows]
     changed_line = usual[place].replace(*CHANGED_LINES[change])
@@ -311,7 +311,7 @@ def test_a_changed_line_between_others_is_read_strictly(change: str, place: int,
 
 @pytest.mark.slow
 def test_the_engine_shows_no_progress_bar() -> None:
-    """DuckDB takes a notebook, and `python -c`, for a place to show its own."""
+    """DuckDB's progress bar, which appears in notebooks and with `python -c`, is off."""
     code = "from workbench.analysis.reports.log_lines import log_engine\nwith log_engine() as engine: print(engine.execute("
     code += "\"select current_setting('enable_progress_bar')\").fetchone())"
 

@@ -1,4 +1,4 @@
-"""Files: safe to open, the same when read back, whole or not there, private only when asked for."""
+"""Exported files: no formulas, equal when read back, written completely or not at all, private only on request."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ def frame_of(texts: list[str]) -> pd.DataFrame:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=[ascii(text) for text in HOSTILE])
 def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
-    """In XLSX each text is a text cell; in CSV none begins like a formula."""
+    """Texts are text cells in XLSX, and no CSV cell begins like a formula."""
     frame = frame_of([text])
     to_file(frame, tmp_path / "a.xlsx")
     to_file(frame, tmp_path / "a.csv")
@@ -57,7 +57,7 @@ def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
 def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
-    """Ids with zeros, digits beyond a float, words like NA: all read back as they were, the invisible as escapes."""
+    """Texts with zeros, long digits or words such as NA are read back. Invisible characters are escaped."""
     texts = [text for text in HOSTILE if text]
     to_file(frame_of(texts), tmp_path / f"a{suffix}")
     shown = [text.replace("\0", "\\x00").replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") for text in texts]
@@ -70,7 +70,7 @@ def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(max_size=20), max_size=5))
 def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) -> None:
-    """No text makes a writer fail, and as many rows come back as have any text to show."""
+    """Any text can be written, and no row is lost."""
     path = tmp_path / f"any{suffix}"
     saved = to_file(frame_of([text or "x" for text in texts]), path, overwrite=True)
 
@@ -79,7 +79,7 @@ def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) ->
 
 
 def test_control_characters_are_counted(tmp_path: Path) -> None:
-    """The result says how many cells were cleaned, in words too."""
+    """The result has the number of cells in which characters were escaped."""
     saved = to_file(frame_of(["a\0b", "plain", "c\x07"]), tmp_path / "a.csv")
 
     assert saved.cleaned == 2
@@ -87,7 +87,7 @@ def test_control_characters_are_counted(tmp_path: Path) -> None:
 
 
 def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
-    """Cents and points are numbers, times are dates in UTC, ids are text."""
+    """In XLSX, amounts and points are numbers, times are dates in UTC, and ids are text."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     to_file(frame, tmp_path / "a.xlsx")
     row = [cell.value for cell in next(openpyxl.load_workbook(tmp_path / "a.xlsx")["data"].iter_rows(min_row=2))]
@@ -98,7 +98,7 @@ def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
 
 
 def test_groups_keep_their_keys(tmp_path: Path) -> None:
-    """A column of sums is saved with what it was grouped by."""
+    """An exported column of sums has the group keys too."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     to_file(frame.groupby("type", observed=True)["points"].sum(), tmp_path / "a.csv")
 
@@ -106,7 +106,7 @@ def test_groups_keep_their_keys(tmp_path: Path) -> None:
 
 
 def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
-    """A number with more than 15 digits would lose some in a spreadsheet, so its column is text."""
+    """A number with more than 15 digits is exported as text, because a spreadsheet would round it."""
     frame = to_frame([build(RewardsItem, {"points": Decimal("12345678901234567.5")})])
     to_file(frame, tmp_path / "a.xlsx")
 
@@ -116,7 +116,7 @@ def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
 
 
 def test_parquet_keeps_types_and_notes(tmp_path: Path) -> None:
-    """Decimals stay decimals, and the notes travel in the metadata."""
+    """Parquet files have decimals, and the notes in their metadata."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS.replace(b'"id":"8"', b'"new":1')))
     to_file(frame, tmp_path / "a.parquet")
     schema = pq.read_schema(tmp_path / "a.parquet")
@@ -126,7 +126,7 @@ def test_parquet_keeps_types_and_notes(tmp_path: Path) -> None:
 
 
 def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
-    """What is to be known of a table goes with its exports."""
+    """Notes are in a text file next to a CSV file, and in a sheet of XLSX."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     frame.attrs.update(notes=["Read up to offset 10,000."], complete=False)
     to_file(frame, tmp_path / "a.csv")
@@ -138,7 +138,7 @@ def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
 def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A masked frame exports masks; a revealed one makes a file for its owner alone, says so and is logged."""
+    """Masked values stay masked. A file with revealed values is only for its owner, and the export is logged."""
     user = samples.answer("update_user", samples.USER)
     to_file(to_frame(user), tmp_path / f"masked{suffix}")
     saved = to_file(to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
@@ -153,7 +153,7 @@ def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pyte
 
 
 def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
-    """An existing file stays, unless `overwrite=True`."""
+    """An existing file is overwritten only with `overwrite=True`."""
     to_file(frame_of(["one"]), tmp_path / "a.csv")
 
     with pytest.raises(FileExistsError, match="overwrite=True"):
@@ -163,7 +163,7 @@ def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is full at the last moment costs the new file, not the old one, and leaves nothing behind."""
+    """If the disk is full, the old file is unchanged and no temporary file remains."""
     to_file(frame_of(["old"]), tmp_path / "a.csv")
     before = (tmp_path / "a.csv").read_bytes()
 
@@ -179,7 +179,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
-    """A process killed while it writes leaves the old file whole."""
+    """If the process is killed during the write, the old file is unchanged."""
     path = tmp_path / "a.csv"
     to_file(frame_of(["old"]), path)
     code = (
@@ -194,8 +194,8 @@ def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_a_sheet_holds_only_a_limited_number_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table too long for a sheet, or a text too long for a cell, is refused before a file is there."""
-    monkeypatch.setattr("workbench.analysis.tables.workbooks.EXCEL_ROWS", 2)
+    """Tables and texts beyond the limits of XLSX are refused before a file is created."""
+    monkeypatch.setattr("workbench.analysis.tables.workbooks.SHEET_ROWS", 2)
     with pytest.raises(ValueError, match="write Parquet"):
         to_file(frame_of(["a", "b"]), tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="maximum of an XLSX cell"):
@@ -204,14 +204,14 @@ def test_a_sheet_holds_only_a_limited_number_of_rows(tmp_path: Path, monkeypatch
 
 
 def test_the_ending_says_the_format(tmp_path: Path) -> None:
-    """Another ending is refused with those there are; pickles are none of them."""
+    """An unsupported extension, such as .pkl, is refused with the list of supported ones."""
     with pytest.raises(ValueError, match=r"\.csv, \.xlsx, \.parquet"):
         to_file(frame_of(["a"]), tmp_path / "a.pkl")
 
 
 @pytest.mark.slow
 def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
-    """Amounts are what their names say, times are those of the zone, dates are dates, columns are wide enough, notes have a sheet."""
+    """Times are in the zone, dates are dates, columns are wide enough, and notes are in a separate sheet."""
     with wb.connect() as api:
         wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
         frame = wb.history(api).transactions()
@@ -232,7 +232,7 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
 
 
 def test_a_head_begins_or_ends_where_its_cells_do(tmp_path: Path) -> None:
-    """Texts with an indent; a head without it stands against the amounts of the column before."""
+    """Heads of texts are left-aligned with an indent as their cells, and heads of numbers right-aligned."""
     frame = pd.DataFrame({"net_cents": pd.array([1], dtype="Int64"), "running": ["no"], "rate": [0.5]})
     for frames in (frame, {"spend": frame}):
         to_file(frames, tmp_path / "a.xlsx", overwrite=True)
@@ -248,7 +248,7 @@ def test_a_head_begins_or_ends_where_its_cells_do(tmp_path: Path) -> None:
 @pytest.mark.soak  # LibreOffice takes seconds
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
 def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
-    """It reads amounts, times of the zone and leading zeros as they were written, and shows no value as too wide."""
+    """LibreOffice displays amounts, local times and leading zeros as written, and no value as too wide."""
     with wb.connect() as api:
         wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
         frame = wb.history(api).transactions()
@@ -267,7 +267,7 @@ def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
 
 
 def test_times_and_decimals_in_a_csv(tmp_path: Path) -> None:
-    """A time is ISO 8601 in UTC with a Z, a fraction of a second only where there is one; a decimal has no exponent."""
+    """Times are ISO 8601 in UTC, with a fraction only if needed. Decimals have no exponent."""
     times = pd.to_datetime(["2026-01-15T12:00:00Z", "2026-01-15T12:00:00.250Z", None], format="ISO8601", utc=True)
     frame = pd.DataFrame({"at": times, "points": [Decimal("1E-6"), Decimal("12.500000"), None]})
     to_file(frame, tmp_path / "a.csv")
@@ -277,7 +277,7 @@ def test_times_and_decimals_in_a_csv(tmp_path: Path) -> None:
 
 
 def test_a_csv_of_whole_columns_is_that_of_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns of the usual types are converted as a whole; one cell after the other gives the same bytes."""
+    """Conversion by column gives the same bytes as conversion by cell."""
     times = ["2026-01-01T00:00:00Z", None, "1969-12-31T23:59:59.5Z", "2025-06-01T12:00:00.000001Z"]
     frame = pd.DataFrame(
         {
@@ -299,7 +299,7 @@ def test_a_csv_of_whole_columns_is_that_of_its_cells(tmp_path: Path, monkeypatch
 
 
 def test_hours_without_a_zone_and_long_numbers_stay(tmp_path: Path) -> None:
-    """A spreadsheet has no zone and fifteen digits: what it cannot hold is text."""
+    """Times without a zone and numbers beyond fifteen digits are written as text in XLSX."""
     frame = pd.DataFrame(
         {"local": pd.to_datetime(["2026-03-01 13:45"]), "net_cents": pd.array([12_345_678_901_234_567], "Int64")}
     )
@@ -313,7 +313,7 @@ def test_hours_without_a_zone_and_long_numbers_stay(tmp_path: Path) -> None:
 
 
 def test_a_shorter_note_or_none_replaces_the_one_before(tmp_path: Path) -> None:
-    """A CSV file that is overwritten has its own notes, or none."""
+    """Overwriting a CSV file removes its notes if the new frame has none."""
     frame = wb.history([]).spend()
     to_file(frame, tmp_path / "a.csv")
     assert (tmp_path / "a.csv.notes.txt").exists()

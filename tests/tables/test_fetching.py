@@ -1,4 +1,4 @@
-"""Bodies as they came, over real connections: the same rows, the same refusals, and reads alone."""
+"""Rewards read as raw pages over real connections: equal rows, equal refusals, and only reads."""
 
 import asyncio
 import threading
@@ -30,7 +30,7 @@ def url() -> Iterator[str]:
 
 @pytest.mark.slow
 def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
-    """Over HTTP and in process, the frames are equal to the last digit."""
+    """Frames read over HTTP and in process are equal."""
     with connect(url) as there, connect(seed=3) as here:
         users = [one["id"] for one in there.sandbox.guide()["rewards_users"]][:8]
         over_http = fetch(there, users, progress=False)
@@ -42,7 +42,7 @@ def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
 
 
 def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
-    """The service's words, the hint, and no key in them."""
+    """The error has the usual hint, and not the key."""
     user = "00000000-0000-4000-8000-000000000001"
     with (
         Client(base_url=f"{url}/v1", api_key="CANARY-KEY", journal=False) as api,
@@ -56,7 +56,7 @@ def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
 
 @pytest.mark.usefixtures("short_pauses")
 def test_nobody_there(url: str) -> None:
-    """A closed port is NotSent, after the usual tries."""
+    """A closed port raises NotSent."""
     with Client(base_url="http://127.0.0.1:9/v1", api_key="k", journal=False) as api, pytest.raises(NotSent):
         fetch(api, ["00000000-0000-4000-8000-000000000001"], progress=False)
 
@@ -67,20 +67,20 @@ def test_nobody_there(url: str) -> None:
     ids=["refund", "withdrawal"],
 )
 def test_calls_with_an_effect_are_never_made_this_way(request_: object) -> None:
-    """Neither a refund nor a withdrawal signature, though that is a GET."""
+    """Neither refunds nor withdrawal signatures, although a GET, can be requested as raw pages."""
     with connect(seed=1) as api, pytest.raises(UsageError, match="only reads"):
         asyncio.run(RawReader(api).fetch(request_))
 
 
 def test_rules_are_checked_before_anything_leaves() -> None:
-    """P5: a limit of 101 is refused here."""
+    """A limit of 101 is refused before a request is sent."""
     wrong = build(ListRewardsActivity, {"user_id": "00000000-0000-4000-8000-000000000001", "limit": 101})
     with connect(seed=1) as api, pytest.raises(InvalidRequest, match="limit must be at most 100"):
         asyncio.run(RawReader(api).fetch(wrong))
 
 
 def test_an_interrupt_before_a_read_begins_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The read ends without a request, and its result gives the reason."""
+    """The read ends without a request, and its result has the reason."""
     stopped = threading.Event()
 
     class Interrupted(SimpleQueue):  # type: ignore[type-arg]

@@ -1,4 +1,4 @@
-"""Tables of records: names, dtypes, masks, what is kept of what the document does not name."""
+"""Frames of records: names, types, masks, and undocumented members."""
 
 import inspect
 import time
@@ -39,7 +39,7 @@ def records() -> Iterator[type[Any]]:
 
 
 def held(frame: pd.DataFrame) -> str:
-    """Return all that a frame says: its cells, its names, its attrs."""
+    """Return the cells, names and attributes of a frame as text."""
     return frame.to_csv() + repr(frame.attrs)
 
 
@@ -50,7 +50,7 @@ def held(frame: pd.DataFrame) -> str:
     ids=lambda cls: cls.__name__,
 )
 def test_every_record_has_columns(cls: type[Any]) -> None:
-    """Every record class makes an empty table whose columns are those of its layout, none of dtype object."""
+    """Each record class gives an empty frame with its columns, none of dtype object."""
     frame = to_frame([], of=cls)
 
     assert list(frame.columns) == (
@@ -63,7 +63,7 @@ def test_every_record_has_columns(cls: type[Any]) -> None:
 
 
 def test_rewards_have_the_dtypes_of_their_rules() -> None:
-    """Points are exact, cents whole, times UTC, the type a category, ids text; the same where the input has no rows."""
+    """Rewards have exact points, whole cents, UTC times and text ids, also in an empty frame."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
 
     assert frame.dtypes.astype(str).to_dict() == {
@@ -87,7 +87,7 @@ def test_rewards_have_the_dtypes_of_their_rules() -> None:
 
 @each("operation", OPERATIONS)
 def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
-    """An operation's answer with nothing in it makes the same columns and dtypes as no answers at all."""
+    """An empty frame of an operation has the columns and types of one with an answer."""
     row = OPERATIONS[operation]
     raw: dict[str, Any] = {"items": [{}]}
     if row.answer is not transactions.RewardsActivity:
@@ -98,14 +98,14 @@ def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
 
 
 def test_pages_make_one_table() -> None:
-    """A list of pages is the table of all their items."""
+    """A list of pages becomes a frame of all items."""
     pages = samples.answer("list_rewards_activity", samples.REWARDS, samples.REWARDS)
 
     assert len(to_frame(pages)) == 4
 
 
 def test_contracts_have_one_row_per_token() -> None:
-    """A contract stands once for each token, and once without one; balances and rates are exact."""
+    """A contract has a row for each token, or one row without tokens. Balances and rates are exact."""
     frame = to_frame(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
 
     assert len(frame) == 3
@@ -117,7 +117,7 @@ def test_contracts_have_one_row_per_token() -> None:
 
 
 def test_a_balance_too_long_for_decimals_stays_text() -> None:
-    """A balance of 78 digits makes the column text, with all its digits, and a note says so."""
+    """A balance of 78 digits makes its column text, which a note says."""
     long = str(2**256 - 1)
     body = samples.CONTRACT.replace(b"1250.50", long.encode())
     frame = to_frame(samples.answer("list_contracts", body))
@@ -127,7 +127,7 @@ def test_a_balance_too_long_for_decimals_stays_text() -> None:
 
 
 def test_leading_zeros_live() -> None:
-    """Ids, codes and routing numbers keep their zeros."""
+    """Ids, postal codes and routing numbers keep their leading zeros."""
     user = to_frame(samples.answer("update_user", samples.USER), reveal={"postal_code"})
     contract = to_frame(samples.answer("list_contracts", samples.CONTRACT))
 
@@ -137,7 +137,7 @@ def test_leading_zeros_live() -> None:
 
 
 def test_unknown_enum_values_are_kept() -> None:
-    """A status nobody named is a category after the known ones, which keep their order."""
+    """An unknown status is a category after the known ones."""
     frame = to_frame(samples.answer("update_user", samples.USER))
 
     assert frame["application_status"][0] == "brandNew"
@@ -146,7 +146,7 @@ def test_unknown_enum_values_are_kept() -> None:
 
 
 def test_private_columns_are_masked_unless_named() -> None:
-    """Names, mail, phone and account numbers are masked; `reveal` shows one and marks the frame."""
+    """Private columns are masked. `reveal` shows the named ones, which the frame's attributes list."""
     user = samples.answer("update_user", samples.USER)
     masked = to_frame(user)
     shown = to_frame(user, reveal={"email"})
@@ -162,14 +162,14 @@ def test_private_columns_are_masked_unless_named() -> None:
 
 
 def test_reveal_refuses_what_is_not_masked() -> None:
-    """A misspelt name does not silently reveal nothing."""
+    """A misspelled name in `reveal` is refused."""
     with pytest.raises(ValueError, match="emial is not a masked column here"):
         to_frame(samples.answer("update_user", samples.USER), reveal={"emial"})
 
 
 @pytest.mark.parametrize("name", ["data", "salt", "signature.data", "parameters", "extra"])
 def test_a_signature_never_stands_in_a_frame(name: str) -> None:
-    """No part of a withdrawal signature is in its frame, and none can be revealed."""
+    """A frame contains no part of a withdrawal signature, and none can be revealed."""
     signature = samples.answer("sign_withdrawal", samples.SIGNATURE)
 
     assert "CANARY" not in held(to_frame(signature))
@@ -178,7 +178,7 @@ def test_a_signature_never_stands_in_a_frame(name: str) -> None:
 
 
 def test_unknown_members_are_counted_and_kept() -> None:
-    """A member the document does not name is masked in `extra`, shown when asked for, and said in the notes."""
+    """Undocumented members are masked in `extra`, can be revealed, and are counted in the notes."""
     body = samples.REWARDS.replace(b'"id":"007"', b'"id":"007","tier":{"level":1.50}')
     page = samples.answer("list_rewards_activity", body)
     frame = to_frame(page)
@@ -191,7 +191,7 @@ def test_unknown_members_are_counted_and_kept() -> None:
 
 
 def test_values_no_column_holds_are_set_aside() -> None:
-    """An unreadable time, points that are no number and cents beyond 64 bits stand in `extra`, and are noted."""
+    """Unreadable times and points, and cents beyond 64 bits, are in `extra` and noted."""
     body = b"""{"items":[{"postedAt":"yesterday","points":"many","transactionAmountCents":123456789012345678901},{}]}"""
     frame = to_frame(samples.answer("list_rewards_activity", body))
 
@@ -205,7 +205,7 @@ def test_values_no_column_holds_are_set_aside() -> None:
 
 
 def test_a_time_without_a_zone_is_said() -> None:
-    """UTC is assumed for it, and the notes say so."""
+    """A time without a zone is taken as UTC, which a note says."""
     frame = to_frame(samples.answer("list_rewards_activity", b'{"items":[{"postedAt":"2026-01-01T00:00:00"}]}'))
 
     assert frame["posted_at"][0] == pd.Timestamp("2026-01-01", tz="UTC")
@@ -213,7 +213,7 @@ def test_a_time_without_a_zone_is_said() -> None:
 
 
 def test_events_open_the_bodies_of_the_kinds_that_occur() -> None:
-    """Each event is a row; the body's columns are those of its kind; a strange body is kept, masked."""
+    """Each event is a row with the columns of its kind. Unknown bodies are masked in `extra`."""
     bodies = (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)
     frame = to_frame([samples.event(body) for body in bodies])
 
@@ -225,7 +225,7 @@ def test_events_open_the_bodies_of_the_kinds_that_occur() -> None:
 
 
 def test_events_of_one_kind() -> None:
-    """An event kind keeps its events alone, and gives its columns even to none; a deposit is a Decimal."""
+    """`of` selects the events of a kind, and an empty list has the kind's columns too."""
     deposits = [samples.event(samples.USER_UPDATED), samples.event(samples.MICRO_DEPOSIT)]
     frame = to_frame(deposits, of="microDeposit.received", reveal={"amount"})
 
@@ -235,14 +235,14 @@ def test_events_of_one_kind() -> None:
 
 
 def test_full_is_a_word_in_its_column() -> None:
-    """The amount of a refund is text, so that FULL and 2500 stand side by side and read back."""
+    """The column of refund amounts is text, so that it can contain FULL."""
     asked = [build(transactions.SimulateRefund, {"transaction_id": "t", "amount": a}) for a in (FULL, 2500)]
 
     assert to_frame(asked)["amount"].tolist() == ["FULL", "2500"]
 
 
 def test_mixed_rows_are_refused() -> None:
-    """Rows of two kinds have no one table."""
+    """Records of two classes are refused."""
     user, page = (
         samples.answer("update_user", samples.USER),
         samples.answer("simulate_refund", b'{"transactionId":"t"}'),
@@ -253,7 +253,7 @@ def test_mixed_rows_are_refused() -> None:
 
 
 def test_nothing_of_no_kind_says_so() -> None:
-    """An empty list without `of` is an empty table that says what to do."""
+    """An empty list without `of` gives an empty frame with a note."""
     frame = to_frame([])
 
     assert frame.empty
@@ -262,7 +262,7 @@ def test_nothing_of_no_kind_says_so() -> None:
 
 @pytest.mark.parametrize("thing", [5, "text", object, [1, 2]], ids=["int", "text", "class", "ints"])
 def test_other_things_have_no_table(thing: Any) -> None:
-    """What is not a record is refused in words."""
+    """A value that is not a record is refused."""
     with pytest.raises(UsageError, match="cannot convert"):
         to_frame(thing)
 
@@ -290,7 +290,7 @@ class Result:
 
 
 def test_results_of_higher_layers_offer_their_rows() -> None:
-    """An object with `rows()` and `row_type` is a table by the annotations of its rows."""
+    """An object with `rows()` and `row_type` becomes a frame by the annotations of its rows."""
     frame = to_frame(Result())
 
     assert frame.dtypes.astype(str).to_dict() == {
@@ -300,7 +300,7 @@ def test_results_of_higher_layers_offer_their_rows() -> None:
 
 
 def test_a_session_has_tables() -> None:
-    """The journal, the inbox and the events of a session make tables; an empty journal has its columns."""
+    """Journal and inbox become frames. An empty journal has the same columns."""
     with connect(seed=1) as api:
         empty = to_frame(api.journal)
         card = api.sandbox.guide()["cards"]["active"][0]
@@ -317,21 +317,21 @@ def test_a_session_has_tables() -> None:
 
 
 def test_a_frame_is_its_own_frame() -> None:
-    """What is a frame already is given back."""
+    """A frame is returned unchanged."""
     frame = pd.DataFrame({"a": [1]})
 
     assert to_frame(frame) is frame
 
 
 def test_half_of_a_surrogate_pair_is_shown_as_its_escape() -> None:
-    """A record built by hand with text nobody can encode still makes a table."""
+    """Text with half a surrogate pair is shown as an escape."""
     frame = to_frame(build(people.UpdateUser, {"user_id": "a\ud800"}))
 
     assert frame["user_id"][0] == "a\\ud800"
 
 
 def test_recorded_responses_make_tables() -> None:
-    """Recorded responses make tables without a private value."""
+    """Recorded responses become frames, without masks in column names."""
     for path in sorted(RECORDED.glob("*.200*.json")):
         name = path.name.partition(".")[0]
         if name in OPERATIONS:
@@ -341,7 +341,7 @@ def test_recorded_responses_make_tables() -> None:
 
 
 def test_everything_a_session_lists_makes_a_frame() -> None:
-    """Deliveries, guides, assumptions, entries, runs, ledgers, reads, stored records: nothing has to be taken apart."""
+    """Every list of a session can be converted directly. The frame of a guide contains no key."""
     import workbench as wb
 
     with wb.connect() as api:
@@ -365,7 +365,7 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
     "kind", ["user", "card", "transaction", "dispute", "payment_account", "payment_route", "contract"]
 )
 def test_stored_records_have_times_and_columns_to_reveal(kind: str) -> None:
-    """Each time is one, each masked column can be revealed, alone and marked, and another name is refused."""
+    """Times are in UTC. Each masked column can be revealed alone, and other names are refused."""
     import workbench as wb
 
     with wb.connect() as api:
@@ -385,13 +385,13 @@ def test_stored_records_have_times_and_columns_to_reveal(kind: str) -> None:
 
 @pytest.mark.parametrize("x", [5, "x", None, int, [1, 2]], ids=str)
 def test_other_objects_are_refused_in_words(x: Any) -> None:
-    """The message says what it is, and what is taken."""
+    """The error names the type and what is accepted."""
     with pytest.raises(UsageError, match=r"cannot convert .* to a DataFrame; allowed are records, events, mappings"):
         to_frame(x)
 
 
 def test_a_frame_of_a_cluster_is_refused_with_what_to_do() -> None:
-    """Frames and reports take what is in memory, and say how to load or aggregate a Dask DataFrame."""
+    """The error for a Dask DataFrame says how to load or aggregate it."""
     cluster = type("Lazy", (), {"compute": lambda self: None})()
     for take in (to_frame, (lambda x: wb.history(x).spend()), (lambda x: wb.history(x).points())):
         with pytest.raises(ValueError, match=r"pass frame\.compute\(\), or aggregate first"):
@@ -399,7 +399,7 @@ def test_a_frame_of_a_cluster_is_refused_with_what_to_do() -> None:
 
 
 def test_records_of_a_sandbox_are_read_in_linear_time() -> None:
-    """Each column is built once, not once for each row."""
+    """5,000 mappings with 20 members become a frame within seconds."""
     rows = [{f"member{number}": number for number in range(20)} for _ in range(5_000)]
     started = time.thread_time()
 
@@ -408,7 +408,7 @@ def test_records_of_a_sandbox_are_read_in_linear_time() -> None:
 
 
 def test_members_of_extra_are_json_that_loses_nothing() -> None:
-    """Decimals keep their digits, times their zone, and a record becomes what the service sends."""
+    """`extra` preserves the digits of decimals, the zones of times, and nested records."""
     noon = datetime(2026, 1, 15, 12, tzinfo=UTC)
     record = events.Event(id="e", resource="user", action="updated", body={"a": Decimal("1.50")})
     value = {

@@ -1,4 +1,4 @@
-"""A folder whose first write was killed is used as an empty one; one with other files is refused."""
+"""A folder whose first write was killed counts as empty, and a folder with other files is refused."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def test_a_killed_first_write_leaves_the_folder_usable(tmp_path: Path) -> None:
 
 
 def test_a_file_that_another_process_writes_stays(tmp_path: Path) -> None:
-    """The folder counts as empty all the same."""
+    """A temporary file of a running process is not removed, and the folder still counts as empty."""
     other = tmp_path / f".part-000000.parquet.{os.getpid()}-abcdefgh.parquet"
     other.touch()
     Folder(tmp_path, QUERY)
@@ -85,7 +85,7 @@ print(kills)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.soak
 def test_a_read_killed_at_each_step_of_its_disk_is_read_to_its_end(tmp_path: Path) -> None:
-    """The process is killed before each opening, sync and naming of a file; the same read afterwards has all rows."""
+    """After a kill at any open, sync or rename, a repeated read has all rows."""
     with wb.connect(seed=1) as api:
         user = api.sandbox.guide()["rewards_users"][0]["id"]
         rows = len(wb.to_frame(wb.rewards.fetch(api, user, progress=False)))

@@ -1,4 +1,4 @@
-"""Every reader of files has limits, which its error names: small files that unpack to large ones are refused."""
+"""Readers of files have limits, which the errors name. Small files that unpack to large ones are refused."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ LINE = b'{"id": "e1", "resource": "user", "action": "updated", "version": "1.0.0
 
 
 def repeated(path: Path) -> None:
-    """Write 60 MB of text that repeats one of a thousand characters."""
+    """Write 60 MB of text in which a single value is repeated."""
     batch = pa.table({"a": pa.array(["x" * 1_000] * 10_000)})
     with pq.ParquetWriter(path, batch.schema, compression="zstd") as writer:
         for _ in range(6):
@@ -64,7 +64,7 @@ def test_a_small_parquet_file_with_a_large_table_is_refused(bomb: str, tmp_path:
 
 @pytest.mark.slow
 def test_decoded_bytes_have_a_limit(tmp_path: Path) -> None:
-    """A few kilobytes do not become hundreds of megabytes, even where rows and cells are few and short enough."""
+    """A file that unpacks to far more than its size is refused, even if it has few rows and short cells."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": pa.array(["x" * 20_000] * 5_000)}), path, compression="zstd")
     assert path.stat().st_size < 100_000
@@ -76,7 +76,7 @@ def test_decoded_bytes_have_a_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 def test_limits_are_settable(tmp_path: Path, ending: str) -> None:
-    """Of rows, without the line of names."""
+    """The limit of rows does not count the line of column names."""
     path = tmp_path / f"a{ending}"
     wb.to_file(pd.DataFrame({"a": ["x", "y", "z"]}), path)
 

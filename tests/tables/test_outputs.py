@@ -1,7 +1,7 @@
-"""What files, pages and notebooks show of sample frames, byte by byte: `python -m tests.tables.test_outputs` writes outputs.txt anew.
+"""Files, pages and displays of frames, compared by digest. `python -m tests.tables.test_outputs` writes outputs.txt.
 
-A line has the output, its part, and its digest. A change of any head, width, form, total or number changes the line;
-the output is then looked at, and the list written anew. The wording of sentences is not compared.
+A line has the output, its part, and its digest. A change of any head, width, format, total or number changes the line:
+look at the new output, then write the file again. The wording of sentences is not compared.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _MOMENTS = [pd.Timestamp("2026-03-08 06:59:59.000001", tz="UTC"), pd.NaT, pd.Tim
 
 
 def values() -> pd.DataFrame:
-    """Return a column of each kind, with what a spreadsheet cannot hold, missing values and text of a stranger."""
+    """Return a frame with a column of each type, values beyond a spreadsheet's limits, and hostile text."""
     frame = pd.DataFrame(
         {
             "text": ["=1+1", "a\x07\u202eb", None],
@@ -54,7 +54,7 @@ def values() -> pd.DataFrame:
 
 @cache
 def frames() -> dict[str, pd.DataFrame]:
-    """Return the reports of the samples, and a frame of other values."""
+    """Return the reports of the samples, and a frame of unusual values."""
     history = wb.history(samples.spent()).filter(currency="usd")
     return {
         "Transactions": history.transactions(),
@@ -83,7 +83,7 @@ def _line(*parts: object, content: bytes) -> str:
 
 
 def outputs(folder: Path) -> Iterator[str]:
-    """Yield the lines of the list."""
+    """Yield the lines of the file."""
     for suffix in (".xlsx", ".html"):
         path = wb.to_file(frames(), folder / f"pack{suffix}", tz="America/New_York").path
         yield from _parts(path) if suffix == ".xlsx" else [_line(path.name, content=path.read_bytes())]
@@ -99,7 +99,7 @@ def outputs(folder: Path) -> Iterator[str]:
 
 
 def _parts(path: Path) -> Iterator[str]:
-    """Yield the digests of sheets, styles, texts and drawings; times of writing are in the core properties."""
+    """Yield digests of a workbook's sheets, styles, texts and drawings, without the time of writing."""
     with zipfile.ZipFile(path) as book:
         for name in book.namelist():
             if "/" in name and "_rels" not in name and (name != "docProps/core.xml" or path.stem == "pack"):
@@ -108,7 +108,7 @@ def _parts(path: Path) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_outputs_are_what_they_were(tmp_path: Path) -> None:
-    """The same frames make the same bytes: whoever changes an output looks at it."""
+    """Equal frames give equal outputs."""
     head, *lines = PAGE.read_text("utf-8").splitlines()
     if head != HEAD:
         pytest.skip(f"outputs were written by {head}")

@@ -1,4 +1,4 @@
-"""Pages of one user: every row once, nothing skipped silently, and the reason of each end."""
+"""Pages of a user's rewards: each row once, no row skipped silently, and a reason for the end of the read."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,14 +25,14 @@ def service(there: Sequence[Key]) -> Serve:
 
 
 def hiding(there: Sequence[Key], hidden: set[int]) -> Serve:
-    """Leave rows out after the limit was applied."""
+    """Return a service that hides rows after it applies the limit."""
     return lambda offset, limit: [
         row for i, row in enumerate(there[offset : offset + limit], offset) if i not in hidden
     ]
 
 
 def read(serve: Serve, limit: int = pages.MAX_LIMIT) -> tuple[list[Key], PageCursor, list[int]]:
-    """Read from a service, and return the rows kept, the cursor and the offsets of the pages asked for."""
+    """Read from a service; return the rows, the cursor and the requested offsets."""
     cursor, answers, asked = PageCursor(), [], []
     offsets = cursor.offsets()
     with patch.object(pages, "MAX_LIMIT", limit), suppress(StopIteration):
@@ -47,7 +47,7 @@ def read(serve: Serve, limit: int = pages.MAX_LIMIT) -> tuple[list[Key], PageCur
 
 @given(st.integers(0, 60), st.integers(2, 12))
 def test_a_still_list_is_read_whole(count: int, limit: int) -> None:
-    """Every row once, in order, complete, with no more than two pages more than needed."""
+    """An unchanged list is read completely and in order, with at most two additional requests."""
     kept, cursor, requests = read(service(rows(count)), limit=limit)
 
     assert kept == rows(count)
@@ -57,7 +57,7 @@ def test_a_still_list_is_read_whole(count: int, limit: int) -> None:
 
 @given(st.integers(1, 60), st.sets(st.integers(0, 59)), st.integers(2, 12))
 def test_rows_hidden_after_the_limit(count: int, hidden: set[int], limit: int) -> None:
-    """A short page is not the end; every row that can be seen is read, unless a whole page of them is hidden."""
+    """A short page does not end the read, so all visible rows are read unless an entire page is hidden."""
     there = rows(count)
     visible = [row for i, row in enumerate(there) if i not in hidden]
     kept, cursor, _ = read(hiding(there, hidden), limit=limit)
@@ -71,7 +71,7 @@ def test_rows_hidden_after_the_limit(count: int, hidden: set[int], limit: int) -
 
 @pytest.mark.parametrize("hidden", [range(10, 20), [3, *range(14, 24)]], ids=["after a full page", "after hidden rows"])
 def test_an_empty_page_between_others(hidden: Sequence[int]) -> None:
-    """A page whose rows are all hidden is not the end where other pages hint at it."""
+    """A page without visible rows does not end the read if earlier pages had hidden rows."""
     kept, cursor, _ = read(hiding(rows(35), {*hidden}), limit=10)
 
     assert kept == [row for i, row in enumerate(rows(35)) if i not in hidden]
@@ -80,7 +80,7 @@ def test_an_empty_page_between_others(hidden: Sequence[int]) -> None:
 
 @given(st.integers(1, 80), st.integers(1, 20))
 def test_a_limit_that_is_ignored(count: int, own: int) -> None:
-    """A service that gives pages of its own length loses no row, and is detected after three pages."""
+    """If the service uses another page length, no row is lost, and the length is detected."""
     kept, cursor, _ = read(lambda offset, limit: rows(count)[offset : offset + own], limit=50)
 
     assert kept == rows(count)
@@ -88,7 +88,7 @@ def test_a_limit_that_is_ignored(count: int, own: int) -> None:
 
 
 def moving(change: Callable[[list[Key], int], list[Key]], count: int = 30) -> Serve:
-    """Return a list that changes before each answer."""
+    """Return a service whose list changes before each answer."""
     state: dict[str, Any] = {"there": rows(count, 1000), "calls": 0}
 
     def serve(offset: int, limit: int) -> list[Key]:
@@ -101,7 +101,7 @@ def moving(change: Callable[[list[Key], int], list[Key]], count: int = 30) -> Se
 
 
 def test_rows_inserted_while_reading_are_noticed() -> None:
-    """One row more at the front between two pages: the list is read again, and then it is whole."""
+    """If a row is inserted at the front during the read, the list is read again completely."""
     kept, cursor, _ = read(moving(lambda there, call: [NEW, *there] if call == 2 else there), limit=10)
 
     assert kept == [NEW, *rows(30, 1000)]
@@ -109,7 +109,7 @@ def test_rows_inserted_while_reading_are_noticed() -> None:
 
 
 def test_rows_removed_while_reading_are_noticed() -> None:
-    """One row less: without the overlap a row would be skipped; it is not."""
+    """If a row is removed during the read, no row is skipped, because pages overlap."""
     kept, cursor, _ = read(moving(lambda there, call: there[1:] if call == 3 else there), limit=10)
 
     assert kept == rows(29, 1001)
@@ -117,7 +117,7 @@ def test_rows_removed_while_reading_are_noticed() -> None:
 
 
 def test_a_last_row_removed_is_noticed() -> None:
-    """Where only full pages were, an empty one is not the end but a change."""
+    """An empty page directly after a full page is a change, so the list is read again."""
     kept, cursor, _ = read(moving(lambda there, call: there[:5] if call == 2 else there, count=10), limit=10)
 
     assert kept == rows(5, 1000)
@@ -125,7 +125,7 @@ def test_a_last_row_removed_is_noticed() -> None:
 
 
 def test_a_list_that_never_rests_is_not_complete() -> None:
-    """After three readings it is left, with every row met, each once, and never called complete."""
+    """If the list changes in three readings, the result has all rows seen and is not complete."""
     kept, cursor, _ = read(moving(lambda there, call: [("earned", f"n{call}", None), *there]), limit=10)
 
     assert cursor.end == "drift"
@@ -135,7 +135,7 @@ def test_a_list_that_never_rests_is_not_complete() -> None:
 
 
 def test_a_row_inserted_after_a_short_page_is_noticed() -> None:
-    """The last row comes again after a short page; the short page asked again is another, so it is read again."""
+    """A short page is requested again. If it has changed, the list is read again."""
     change = moving(lambda there, call: [NEW, *there] if call == 2 else there, count=5)
     kept, cursor, _ = read(change, limit=10)
 
@@ -144,7 +144,7 @@ def test_a_row_inserted_after_a_short_page_is_noticed() -> None:
 
 
 def test_the_reach_of_the_offset() -> None:
-    """Of 12,000 rows 10,100 are read, none asked for beyond offset 10,000, and it is not complete."""
+    """Of 12,000 rows 10,100 are read, no offset is above 10,000, and the result is not complete."""
     kept, cursor, requests = read(service(rows(12_000)))
 
     assert kept == rows(10_100)
@@ -154,7 +154,7 @@ def test_the_reach_of_the_offset() -> None:
 
 @pytest.mark.parametrize("count", [10_050, 10_000, 10_100, 10_101])
 def test_near_the_reach(count: int) -> None:
-    """Up to the reach all rows are read; it is complete only where an empty page said so."""
+    """Up to 10,100 rows are read. The result is complete only if an empty page followed."""
     kept, cursor, _ = read(service(rows(count)))
 
     assert kept == rows(min(count, 10_100))
@@ -163,7 +163,7 @@ def test_near_the_reach(count: int) -> None:
 
 @pytest.mark.parametrize("count", [250, 100, 30, 1])
 def test_an_offset_that_is_ignored(count: int) -> None:
-    """The same page for other offsets: noticed with the second request, or the third; its rows are kept once."""
+    """A service that ignores the offset is detected by the second or third request."""
     kept, cursor, requests = read(lambda offset, limit: rows(count)[:limit])
 
     assert cursor.end == "offset ignored"
@@ -172,7 +172,7 @@ def test_an_offset_that_is_ignored(count: int) -> None:
 
 
 def test_ids_stand_in_both_types() -> None:
-    """The same id earned and redeemed is two rows; the same twice in one type is one."""
+    """Equal ids of two types are two rows. Equal ids of one type are one row."""
     there: list[Key] = [("earned", "1", None), ("redeemed", "1", None), ("earned", "1", None)]
     kept, cursor, _ = read(service(there), limit=10)
 
@@ -181,7 +181,7 @@ def test_ids_stand_in_both_types() -> None:
 
 
 def test_rows_without_an_id_are_kept_and_counted() -> None:
-    """Whether they are the same cannot be known, so all of them stay, and those of an overlap are kept once."""
+    """Rows without an id are all preserved, except those in the overlap of pages."""
     there: list[Key] = [("earned", None, f"{i // 2}") for i in range(25)]
     kept, cursor, _ = read(service(there), limit=10)
 

@@ -1,4 +1,4 @@
-"""One reader for files of any program: a value is right, or the file is refused with a question or a problem."""
+"""A reader for files of any program: a value is right, or the file is refused with a question or a problem."""
 
 import random
 import shutil
@@ -26,7 +26,7 @@ from workbench.base.errors import UsageError
 
 
 def values(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    """Return the cells of a frame as Python objects; times at midnight as days."""
+    """Return the cells of a frame as Python objects, with None for missing ones."""
     return {str(name): [None if pd.isna(value) else value for value in frame[name].tolist()] for name in frame}
 
 
@@ -35,7 +35,7 @@ def same(frame: pd.DataFrame, columns: dict[str, Any]) -> bool:
 
 
 def read(path: Path, right: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
-    """Return a table, and the arguments that its questions asked for: each is answered alone, by what is right."""
+    """Read a file, answering each question; return the frame and the arguments of the answers."""
     given: dict[str, Any] = {}
     for _ in range(8):
         try:
@@ -50,7 +50,7 @@ def read(path: Path, right: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_banks_are_right_after_their_questions(tmp_path: Path, name: str) -> None:
-    """Nothing is silently wrong; each question is answered by its one argument; questions about encodings are rare."""
+    """Files of banks are read correctly. The only question is sometimes the encoding."""
     style = FILES[name]
     table = truth(7, style.language)
     path = tmp_path / "bank.csv"
@@ -77,7 +77,7 @@ TWO_READINGS: dict[str, tuple[str, str, set[str]]] = {
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
 def test_a_total_is_not_a_row(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Wherever its word stands and whatever else it holds, a total is left out or asked about; all other rows are there."""
+    """A total in any position is left out or leads to a question, and no other row is lost."""
     cents = data.draw(st.lists(st.integers(1, 10**6), min_size=2, max_size=5))
     rows = [["2026-03-01", f"shop {n}", str(n + 1), f"{value / 100:.2f}", "EUR"] for n, value in enumerate(cents)]
     total = [
@@ -129,7 +129,7 @@ WORDS = {
 
 @each("language", CODECS)
 def test_letters_are_those_of_a_language_or_a_question(language: str) -> None:
-    """European letters are recognized in each encoding of their languages; of Asian ones the right reading is offered."""
+    """European encodings are recognized by their letters. For others the right one is among the answers."""
     text, asked = "\n".join(WORDS[language]), []
     for codec in ("utf-8", "utf-16", *CODECS[language]):
         try:
@@ -166,7 +166,7 @@ def test_dates_with_one_meaning_are_taken(tmp_path: Path, text: str) -> None:
 
 
 def test_ids_stay_text(tmp_path: Path) -> None:
-    """Digits without a fraction are text: zeros, phone numbers and groups of digits are kept."""
+    """Whole numbers stay text, so that leading zeros and groups of digits are preserved."""
     (tmp_path / "a.csv").write_text("id;phone;siren;n\n007;+49 301 234;552 100 554;12\n")
 
     assert values(wb.read_table(tmp_path / "a.csv")) == {
@@ -190,7 +190,7 @@ def test_cells_that_a_spreadsheet_destroyed_are_named(tmp_path: Path, cell: str)
 
 
 def test_a_ledger_is_mapped_once_and_kept(tmp_path: Path) -> None:
-    """The names and answers of one file are kept in TOML, and read the next one."""
+    """Column names and answers are stored in a TOML file, and apply to the next file."""
     (tmp_path / "march.csv").write_text("Datum;Soll;Haben;Beleg\n03/04/2026;1.234,50;;007\n04/04/2026;;12,00;008\n")
     (tmp_path / "april.csv").write_text("Datum;Soll;Haben;Beleg\n05/04/2026;;3,25;009\n")
     how: dict[str, Any] = {"dates": "d/m/y", "credit": "+", "currency": "EUR"}
@@ -228,12 +228,32 @@ def test_answers_are_checked(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("first", ["open;usd", "2026-03-01;usd", "2026-03-02;1,50"])
 def test_a_first_row_of_values_is_not_taken_for_names(tmp_path: Path, first: str) -> None:
-    """A number, a date or a cell that occurs again below is not a name; `header=0` reads it as a row."""
+    """Numbers, dates and repeated cells are not taken for column names. `header=0` reads them as a row."""
     (tmp_path / "a.csv").write_text(f"{first}\n2026-03-03;usd\n2026-03-04;usd\n")
 
     with pytest.raises(UsageError, match="no line has column names"):
         wb.read_table(tmp_path / "a.csv")
     assert wb.read_table(tmp_path / "a.csv", header=0).shape == (3, 2)
+
+
+@pytest.mark.parametrize("ending", ["comma", "semicolon", "tab", "bar", "xlsx"])
+def test_two_possible_lines_of_names_are_one_question(tmp_path: Path, ending: str) -> None:
+    """The second line is above more columns of numbers and dates, but the first line may have the names as well."""
+    rows = ["Account Period Owner", "Date Count Text", "2026-03-01 12 Shop", "2026-03-02 13 Cafe"]
+    separator = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}.get(ending, ",")
+    file = tmp_path / f"a.{'xlsx' if ending == 'xlsx' else 'csv'}"
+    if ending == "xlsx":
+        pd.DataFrame([row.split() for row in rows]).to_excel(file, header=False, index=False)
+    else:
+        file.write_text("\n".join(row.replace(" ", separator) for row in rows))
+
+    with pytest.raises(UnclearTable, match="the line with the column names") as caught:
+        wb.read_table(file)
+    assert [question.argument for question in caught.value.questions] == ["header"]
+    for header in (1, 2):
+        frame = wb.read_table(file, header=header)
+        assert [*frame] == rows[header - 1].split()
+        assert len(frame) == len(rows) - header
 
 
 UNITS = {
@@ -283,7 +303,7 @@ def test_a_known_other_side_proposes_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
 @pytest.mark.parametrize("tz", ["UTC", "America/New_York"])
 def test_our_own_files_come_back_to_the_cent(tmp_path: Path, ending: str, tz: str) -> None:
-    """A saved frame of transactions has the same ids, times, flags and amounts; codes keep their zeros."""
+    """A saved frame has the same ids, times, codes and amounts when read back."""
     frame = samples.spent().head(40)
     path = wb.to_file(frame, tmp_path / f"a{ending}", tz=tz).path
     read = wb.read_table(path)
@@ -294,7 +314,7 @@ def test_our_own_files_come_back_to_the_cent(tmp_path: Path, ending: str, tz: st
 
 
 def test_dates_that_a_spreadsheet_took_for_months_are_asked_for(tmp_path: Path) -> None:
-    """An American spreadsheet turned 03/04/2026 into 4 March, and left 13/04/2026 as text."""
+    """Swapped days and months, as from an American spreadsheet, lead to a question."""
     book = openpyxl.Workbook()
     for row in (
         ["day", "a"],
@@ -323,7 +343,7 @@ def test_serial_numbers_are_dates_where_dates_are_asked_for(tmp_path: Path) -> N
 
 
 def test_sides_in_a_column_are_asked_for(tmp_path: Path) -> None:
-    """Amounts without a sign beside a column of S and H are not all positive."""
+    """If another column says S or H, amounts without a sign are not taken as positive."""
     (tmp_path / "a.csv").write_text("day;a;s\n2026-03-01;12,50;S\n2026-03-02;3,00;H\n")
     how: dict[str, Any] = {"currency": "EUR", "columns": {"at": "day", "amount": "a"}}
 
@@ -334,7 +354,7 @@ def test_sides_in_a_column_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_formulas_of_a_workbook_are_read_as_their_stored_values(tmp_path: Path) -> None:
-    """A formula without a stored value does not count as an empty cell: the file is refused."""
+    """A workbook with a formula that has no stored value is refused."""
     book = openpyxl.Workbook()
     book.worksheets[0].append(["name", "amount"])
     book.worksheets[0].append(["x", "=1+1"])
@@ -360,7 +380,7 @@ def test_hidden_rows_and_other_sheets_are_said(tmp_path: Path) -> None:
 
 
 def sheet(path: Path, table: Truth, language: str) -> None:
-    """Write a workbook with real dates and numbers, a title and a total, as people do."""
+    """Write a workbook with dates, numbers, a title and a total."""
     book = openpyxl.Workbook()
     page = book.worksheets[0]
     page.append(["Export", None, None, None])
@@ -391,7 +411,7 @@ LANGUAGES = {
     "language", [pytest.param(each, marks=() if each == "de" else pytest.mark.soak) for each in LANGUAGES]
 )
 def test_files_of_libreoffice_are_right_after_their_questions(tmp_path: Path, language: str) -> None:
-    """A workbook that it recalculated, and the CSV file that it writes in a language: as shown, with formats."""
+    """Workbooks and CSV files of LibreOffice are read correctly in each language."""
     table = truth(11, language)
     sheet(tmp_path / "made.xlsx", table, language)
     number, encoding = LANGUAGES[language]
@@ -419,7 +439,7 @@ def test_files_of_libreoffice_are_right_after_their_questions(tmp_path: Path, la
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
 def test_no_value_is_silently_wrong(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Whatever the style: without arguments the values are right, or the file is refused; with all answers they are right."""
+    """In any style, values are right or the file is refused. With all answers they are right."""
     style = Style(
         language=data.draw(st.sampled_from([*bank_files.NAMES])),
         order=data.draw(st.sampled_from(["d/m/y", "m/d/y", "y/m/d"])),
@@ -472,7 +492,7 @@ NAMELESS = {
 
 @pytest.mark.parametrize("head", [",column 1,Amount", "Cur,Cur,Cur (column 2)"])
 def test_a_name_by_place_that_another_column_has_is_refused(tmp_path: Path, head: str) -> None:
-    """Otherwise, one column would overwrite the other."""
+    """A generated column name that equals another name is refused, because it would overwrite the column."""
     path = tmp_path / "a.csv"
     path.write_text(f"{head}\na,b,1.50\n")
 
@@ -482,7 +502,7 @@ def test_a_name_by_place_that_another_column_has_is_refused(tmp_path: Path, head
 
 @pytest.mark.parametrize("name", NAMELESS)
 def test_columns_without_a_name_of_their_own_are_named_by_place(tmp_path: Path, name: str) -> None:
-    """No value goes, and no name stands for two columns."""
+    """Columns with an empty or repeated name are named by position, and keep their values."""
     text, names = NAMELESS[name]
     path = tmp_path / "a.csv"
     path.write_text(text)
@@ -496,14 +516,19 @@ def test_columns_without_a_name_of_their_own_are_named_by_place(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "head, name", [("transaction_id,,amount", "column 2"), ("transaction_id,amount,amount", "amount (column 2)")]
+    "head, problem",
+    [
+        ("transaction_id,,amount", "column 2 is not a member of SimulateRefund"),
+        ("transaction_id,amount,amount", "amount (column 2) is one of several columns named amount"),
+    ],
+    ids=["no name", "twice"],
 )
-def test_a_bulk_run_refuses_columns_without_a_name_of_their_own(tmp_path: Path, head: str, name: str) -> None:
-    """No field has such a name, so that nothing is sent."""
+def test_a_bulk_run_refuses_columns_without_a_name_of_their_own(tmp_path: Path, head: str, problem: str) -> None:
+    """Columns named by position are no members, so nothing is sent."""
     (tmp_path / "a.csv").write_text(f"{head}\n1,2,3\n")
 
     with wb.connect(seed=7) as api:
         with pytest.raises(wb.InvalidRequest) as raised:
             wb.bulk.run(api.simulate_refund, tmp_path / "a.csv")
         assert not list(api.journal)
-    assert f"{name} is not a member of SimulateRefund" in str(raised.value)
+    assert problem in str(raised.value)

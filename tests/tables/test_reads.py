@@ -1,4 +1,4 @@
-"""Reads of many users: whole, or known not to be; kept when stopped; one pace for all."""
+"""Rewards of many users: complete or marked as incomplete, preserved when stopped, at a common rate."""
 
 import asyncio
 import signal
@@ -31,7 +31,7 @@ def read(service: Service, **how: Any) -> Rewards:
 
 
 class Quick(Clock):
-    """A clock that is moved by what is waited for."""
+    """A clock that advances at once by the time that is waited for."""
 
     def __init__(self) -> None:
         self.at = 0.0
@@ -47,7 +47,7 @@ class Quick(Clock):
 
 
 def test_all_rows_of_all_users() -> None:
-    """Every row once, users in the order asked for, typed, complete."""
+    """Each row is read once and typed, with users in the requested order."""
     service = Service(usual(5, 150))
     rewards = read(service)
     frame = rewards.frame()
@@ -61,7 +61,7 @@ def test_all_rows_of_all_users() -> None:
 
 
 def test_an_async_client_is_awaited() -> None:
-    """The same read of an async client."""
+    """An async client reads the same rows."""
     service = Service(usual(2, 30))
     rewards = asyncio.run(reads.fetch(service.async_client(), list(service.rows), progress=False))
 
@@ -69,7 +69,7 @@ def test_an_async_client_is_awaited() -> None:
 
 
 def test_it_works_where_a_loop_runs_already() -> None:
-    """As in every cell of a notebook."""
+    """The read works while an event loop is running, as in a notebook."""
 
     async def cell() -> Rewards:
         return read(Service(usual(1, 5)))
@@ -78,7 +78,7 @@ def test_it_works_where_a_loop_runs_already() -> None:
 
 
 def test_users_may_be_given_in_many_ways() -> None:
-    """Ids, records, a frame, one id; each user is read once."""
+    """Users can be an id, a list or a frame. Each user is read once."""
     service = Service(usual(2, 3))
     first, second = service.rows
     frame = pd.DataFrame({"user_id": [first, second, first]})
@@ -93,7 +93,7 @@ def test_users_may_be_given_in_many_ways() -> None:
     ids=["user", "type", "zone", "day", "concurrency"],
 )  # fmt: skip
 def test_wrong_questions_are_not_sent(how: dict[str, Any]) -> None:
-    """What cannot be asked is refused before anything leaves."""
+    """Invalid arguments are refused before a request is sent."""
     service = Service(usual(1, 1))
 
     with pytest.raises((InvalidRequest, UsageError)):
@@ -102,7 +102,7 @@ def test_wrong_questions_are_not_sent(how: dict[str, Any]) -> None:
 
 
 def test_rows_are_kept_by_type_and_time() -> None:
-    """`type` is asked for, `since` and `until` are kept to here."""
+    """The service filters by `type`, and the client by `since` and `until`."""
     service = Service(usual(1, 30))
     since, until = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
     frame = read(service, type="earned", since=since, until=until).frame()
@@ -114,7 +114,7 @@ def test_rows_are_kept_by_type_and_time() -> None:
 
 
 def test_a_type_that_is_ignored_is_noticed() -> None:
-    """Rows of another type are left out, counted, and the read is not called complete."""
+    """If the service ignores `type`, other rows are left out and the read is not complete."""
     rewards = read(Service(usual(1, 30), ignores=["type"]), type="earned")
 
     assert set(rewards.frame()["type"]) == {"earned"}
@@ -123,7 +123,7 @@ def test_a_type_that_is_ignored_is_noticed() -> None:
 
 
 def test_an_offset_that_is_ignored_is_noticed() -> None:
-    """At most three requests, the first page, and a note that names the parameter."""
+    """If the service ignores `offset`, the first page is returned with a note after at most three requests."""
     service = Service(usual(1, 250), ignores=["offset"])
     rewards = read(service)
 
@@ -134,7 +134,7 @@ def test_an_offset_that_is_ignored_is_noticed() -> None:
 
 
 def test_a_limit_that_is_ignored_is_noticed() -> None:
-    """All rows come, and the note says how many a page."""
+    """If the service ignores `limit`, all rows are read, and a note has the page length."""
     rewards = read(Service(usual(1, 90), ignores=["limit"]))
 
     assert len(rewards.frame()) == 90
@@ -143,7 +143,7 @@ def test_a_limit_that_is_ignored_is_noticed() -> None:
 
 
 def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
-    """Two users with the same rows cannot be."""
+    """Two users with the same rows show that the service ignores the user parameter."""
     rows = [row(i) for i in range(5)]
     rewards = read(Service({user_id(1): rows, user_id(2): rows}))
 
@@ -153,13 +153,13 @@ def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
 
 @pytest.fixture
 def short_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the offset end at 200."""
+    """Set the largest offset to 200."""
     monkeypatch.setattr("workbench.analysis.rewards.pages.MAX_OFFSET", 200)
 
 
 @pytest.mark.usefixtures("short_reach")
 def test_beyond_the_offset_each_type_is_read_by_itself(tmp_path: Path) -> None:
-    """A list that is longer than the offset reaches is read by type too: all rows once, complete, and a note says so."""
+    """A list beyond the largest offset is also read by type, which completes it. A note says so."""
     many = [row(i, type="earned" if i % 2 else "redeemed") for i in range(310)]
     service = Service({user_id(0): many, user_id(1): [row(i + 1_000) for i in range(50)]})
     rewards = read(service)
@@ -174,7 +174,7 @@ def test_beyond_the_offset_each_type_is_read_by_itself(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("short_reach")
 @pytest.mark.parametrize("why", ["too many", "unknown type", "type ignored"])
 def test_the_reach_is_noticed(why: str) -> None:
-    """Where reading by type does not reach all, the rows that were read are there, and it is not complete."""
+    """If reading by type does not reach all rows, those that were read are returned as incomplete."""
     rows = [row(i, **({"type": "lent"} if why == "unknown type" and i == 5 else {})) for i in range(900)]
     rows = rows if why == "too many" else rows[:400]
     service = Service({user_id(0): rows}, ignores=["type"] if why == "type ignored" else [])
@@ -187,7 +187,7 @@ def test_the_reach_is_noticed(why: str) -> None:
 
 
 def test_rows_that_move_are_read_again() -> None:
-    """A row inserted between two pages: each row once, complete, and the notes say it was read twice."""
+    """If a row is inserted during the read, the list is read again, which a note says."""
     service = Service({user_id(0): [row(i) for i in range(250)]})
 
     def insert(_: dict[str, str], call: int) -> None:
@@ -203,7 +203,7 @@ def test_rows_that_move_are_read_again() -> None:
 
 
 def test_ids_in_both_types_and_rows_without_id() -> None:
-    """The same id twice in one type stands once; in both types twice; without id always, counted."""
+    """Repeated ids of one type count once, equal ids of two types twice. Rows without an id are counted."""
     rows = [row(1, type="earned"), row(1, type="redeemed"), row(1, type="earned"), row(2, id=None), row(2, id=None)]
     rewards = read(Service({user_id(0): rows}))
 
@@ -214,7 +214,7 @@ def test_ids_in_both_types_and_rows_without_id() -> None:
 
 @pytest.mark.parametrize("items", [b'{"items":null}', b"{}", b'{"items":{}}', b"[]"], ids=str)
 def test_pages_without_items_are_no_pages(items: bytes) -> None:
-    """Not zero rows but an error, that says so."""
+    """A page without a list of items is an error, not an empty page."""
     service = Service(usual(1, 5), before=lambda query, call: httpx.Response(200, content=items))
 
     with pytest.raises(UnexpectedAnswer, match="of the rewards activity cannot be read"):
@@ -222,7 +222,7 @@ def test_pages_without_items_are_no_pages(items: bytes) -> None:
 
 
 def test_a_row_of_the_wrong_type_costs_its_user_alone() -> None:
-    """The others are read; the notes name the user and the member, and it is not complete."""
+    """Other users are read. A note names the user and the member."""
     service = Service({user_id(0): [row(1)], user_id(1): [row(2, transactionAmountCents="5")], user_id(2): [row(3)]})
     rewards = read(service)
 
@@ -236,7 +236,7 @@ def failing(offset: str, answer: Any) -> Any:
 
 
 def test_a_failure_keeps_what_was_read() -> None:
-    """Page 4 fails for good: the error holds the pages before it, and a second call reads the user again."""
+    """If a page fails, the error has the rows read so far, and `resume` reads the user again."""
     service = Service({user_id(0): [row(i) for i in range(700)]}, before=failing("297", lambda: refusal(500, "E", "e")))
     client = quick_client(service)
 
@@ -259,7 +259,7 @@ def quick_client(service: Service) -> Client:
 
 
 def test_a_failed_user_does_not_cost_the_others() -> None:
-    """The notes say which user stopped where; a later call with `resume` reads that one alone."""
+    """A note names the failed user, and `resume` reads only this user."""
     users = usual(4, 30)
     service = Service(users, before=lambda q, _: refusal(500, "E", "e") if q["userId"] == user_id(2) else None)
     client = quick_client(service)
@@ -275,7 +275,7 @@ def test_a_failed_user_does_not_cost_the_others() -> None:
 
 
 def test_an_unknown_user_is_said() -> None:
-    """A 404 is one user's."""
+    """A 404 for one user is a note, and the other users are read."""
     service = Service(usual(2, 3))
     rewards = read(service, users=[*service.rows, user_id(99)])
 
@@ -284,7 +284,7 @@ def test_an_unknown_user_is_said() -> None:
 
 
 def test_a_refused_key_stops_the_read_at_once() -> None:
-    """403 is not asked again for each user."""
+    """A 403 ends the read, because it would apply to every user."""
     service = Service(
         usual(50, 3), before=lambda q, call: refusal(403, "ForbiddenError", "Forbidden") if call > 5 else None
     )
@@ -295,7 +295,7 @@ def test_a_refused_key_stops_the_read_at_once() -> None:
 
 
 def test_a_service_that_is_gone_ends_the_read() -> None:
-    """Twenty users in a row without an answer are enough."""
+    """After twenty users in a row without an answer, the read ends."""
     service = Service(usual(200, 3), before=lambda q, call: httpx.ConnectError("gone"))
 
     with pytest.raises(Exception, match="never left this machine") as caught:
@@ -305,7 +305,7 @@ def test_a_service_that_is_gone_ends_the_read() -> None:
 
 
 class Interrupt:
-    """Interrupts the main thread at one call, and waits until it has heard."""
+    """Interrupts the main thread during one request, and waits until the signal is handled."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -325,7 +325,7 @@ class Interrupt:
 
 @pytest.mark.slow
 def test_an_interrupt_keeps_what_was_read() -> None:
-    """Ctrl-C in the middle: rows so far are there, marked, nothing more is asked; a second call goes on."""
+    """After Ctrl-C the rows read so far are returned, and `resume` completes the read."""
     users = usual(200, 120)
     service = Service(users, before=Interrupt(at=20))
     rewards = read(service, concurrency=2)
@@ -343,7 +343,7 @@ def test_an_interrupt_keeps_what_was_read() -> None:
 
 
 def test_too_many_requests_slow_all_down() -> None:
-    """429 with Retry-After: all wait as asked, fewer go at once, every row still comes."""
+    """After a 429 the read waits as requested, and no row is lost."""
     service = Service(usual(20, 30))
     service.before = lambda q, call: refusal(429, "E", "slow", Retry_After="7") if call in {3, 4, 5} else None
     client = quick_client(service)
@@ -355,7 +355,7 @@ def test_too_many_requests_slow_all_down() -> None:
 
 
 def test_an_endless_429_ends_the_read() -> None:
-    """A service that keeps saying no is left alone, with a word."""
+    """If the service answers 429 with a long pause, the read ends with a note."""
     service = Service(usual(3, 3), before=lambda q, call: refusal(429, "E", "no", Retry_After="3600"))
 
     with pytest.raises(Exception, match="429") as caught:
@@ -365,7 +365,7 @@ def test_an_endless_429_ends_the_read() -> None:
 
 
 def test_the_gate_narrows_and_widens() -> None:
-    """A 429 halves what may be in flight, once a burst; answers widen it again, up to where it was."""
+    """Several 429s at once halve the number of concurrent requests once. Answers raise it again."""
 
     async def through() -> list[int]:
         gate, seen = Gate(8), []
@@ -382,7 +382,7 @@ def test_the_gate_narrows_and_widens() -> None:
 
 
 def test_never_more_in_flight_than_asked_for() -> None:
-    """The gate holds with many workers."""
+    """With many workers, no more requests than allowed run at once."""
 
     async def through() -> int:
         gate, inside, most = Gate(3), 0, 0
@@ -402,7 +402,7 @@ def test_never_more_in_flight_than_asked_for() -> None:
 
 
 def test_a_folder_holds_all_and_goes_on(tmp_path: Path) -> None:
-    """`path=` writes Parquet as it goes; a second call reads what is missing; the frame is that of a read in memory."""
+    """`path=` writes Parquet files. A second call reads only missing users and gives the same frame."""
     users = usual(6, 150)
     service = Service(users)
     folder = tmp_path / "rewards"
@@ -418,7 +418,7 @@ def test_a_folder_holds_all_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
-    """Earned and redeemed do not mix in one folder, nor do strange files."""
+    """A folder of a read with another filter, or with other files, is refused."""
     service = Service(usual(1, 5))
     read(service, path=tmp_path / "a")
     with pytest.raises(UsageError, match="contains a different read"):
@@ -430,7 +430,7 @@ def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
 
 
 def newest_first(user: int, days: int) -> list[dict[str, Any]]:
-    """Return a row a day, the newest first."""
+    """Return a row for each day, the newest first."""
     start = datetime(2025, 1, 1, tzinfo=UTC)
     return [
         row(user * 10_000 + day, createdAt=(start + timedelta(days=day)).isoformat()) for day in reversed(range(days))
@@ -439,7 +439,7 @@ def newest_first(user: int, days: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("rows, fewer", [(newest_first(0, 900), True), (newest_first(0, 900)[::-1], False)])
 def test_a_range_of_time_needs_few_pages_where_the_order_allows_it(rows: list[dict[str, Any]], fewer: bool) -> None:
-    """Newest first: pages before `since` are not requested, and a note says so; else all are."""
+    """If the newest rows come first, pages before `since` are not requested, which a note says."""
     service = Service({user_id(0): rows})
     made = read(service, since="2027-05-01")
 
@@ -451,7 +451,7 @@ def test_a_range_of_time_needs_few_pages_where_the_order_allows_it(rows: list[di
 
 @pytest.mark.slow
 def test_a_folder_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read before is on disk, users in the middle of it are read anew, and no row stands twice."""
+    """After an interrupt, a second call reads the rest, and each row occurs once."""
     monkeypatch.setattr("workbench.analysis.rewards.read_job.PART_PAGES", 4)
     users = usual(200, 120)
     service = Service(users, before=Interrupt(at=25))
@@ -468,7 +468,7 @@ def test_a_folder_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_points_no_decimal_holds_stand_beside_in_a_folder(tmp_path: Path) -> None:
-    """The folder has one schema; what it cannot hold is kept as text in `extra`."""
+    """Points beyond the folder's decimal type are text in `extra`."""
     service = Service({user_id(0): [row(1), row(2, points=str(2**256))]})
     frame = read(service, path=tmp_path / "r").frame()
 
@@ -478,7 +478,7 @@ def test_points_no_decimal_holds_stand_beside_in_a_folder(tmp_path: Path) -> Non
 
 
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of the disk ends the read as itself."""
+    """A disk error is raised unchanged."""
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -490,7 +490,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_progress_is_reported() -> None:
-    """A function is called with what was done; at the end all is."""
+    """The function receives the number of users and rows, from the start to the end."""
     seen: list[str] = []
     service = Service(usual(3, 5))
     reads.fetch(service.client(), list(service.rows), progress=lambda progress: seen.append(str(progress)))
@@ -501,7 +501,7 @@ def test_progress_is_reported() -> None:
 
 
 def test_a_read_that_gets_no_answer_is_reported(tmp_path: Path) -> None:
-    """No answer for any user is NoAnswer, with what was read."""
+    """If no user gets an answer, NoAnswer is raised."""
     service = Service(usual(1, 5), before=lambda q, call: httpx.ReadTimeout("slow"))
 
     with pytest.raises(NoAnswer):
@@ -509,7 +509,7 @@ def test_a_read_that_gets_no_answer_is_reported(tmp_path: Path) -> None:
 
 
 def test_progress_can_stop_a_read() -> None:
-    """The function that gets the progress may end the read; a later call reads the rest."""
+    """The progress function can stop the read, and a later call reads the rest."""
     service = Service(usual(12, 30))
 
     def enough(progress: Progress) -> None:
@@ -526,7 +526,7 @@ def test_progress_can_stop_a_read() -> None:
 
 
 def test_a_read_that_is_over_is_stopped_no_more() -> None:
-    """Stop after the end does nothing."""
+    """A stop after the end has no effect."""
     seen: list[Progress] = []
     service = Service(usual(1, 5))
     reads.fetch(service.client(), list(service.rows), progress=seen.append)

@@ -1,4 +1,4 @@
-"""The fast route of page bodies and the exact one: the same values, dtypes and refusals, and which ran is said."""
+"""The fast reader of rewards pages and the exact one give the same values, types and refusals."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ REFUSED = "refused"
 
 
 def quiet(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without the count of routes, and without the words that only the exact route has."""
+    """Return a frame without the attributes in which the two readers differ."""
     frame.attrs = {name: frame.attrs[name] for name in ("kind", "unknown", "revealed")}
     return frame
 
@@ -33,7 +33,7 @@ def fast(*bodies: bytes) -> Any:
 
 
 def exact(*bodies: bytes) -> Any:
-    """Return the frame of the records that a client returns."""
+    """Return the frame of the records that a client parses."""
     raw = []
     for body in bodies:
         try:
@@ -58,7 +58,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 @each("name", pages.ODD)
 def test_both_routes_agree(name: str) -> None:
-    """An unusual page gives the same frame by the fast route and by the records, or is refused by both."""
+    """Both readers give the same frame of an unusual page, or both refuse it."""
     body = pages.ODD[name]
 
     assert_same(exact(body), fast(body))
@@ -67,7 +67,7 @@ def test_both_routes_agree(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some(4, pages.ODD))
 def test_an_unusual_page_among_ordinary_ones(name: str) -> None:
-    """Among a hundred usual pages it changes nothing but its own rows, whatever is beside it, or all are refused."""
+    """An unusual page changes no row of the hundred pages around it, or all are refused."""
     bodies = [pages.page(2, i) for i in range(100)]
     bodies[70] = pages.ODD[name]
 
@@ -76,7 +76,7 @@ def test_an_unusual_page_among_ordinary_ones(name: str) -> None:
 
 @each("name", (name for name, body in pages.ODD.items() if exact(body) is REFUSED))
 def test_a_page_that_is_none_stops_the_read(name: str) -> None:
-    """Among usual pages it is refused by its number; its neighbors do not change that."""
+    """The error has the number of the unreadable page among others."""
     bodies = [pages.page(2, i) for i in range(10)]
     bodies[7] = pages.ODD[name]
 
@@ -85,7 +85,7 @@ def test_a_page_that_is_none_stops_the_read(name: str) -> None:
 
 
 def test_the_matrix_is_as_large_as_promised() -> None:
-    """At least sixty unusual pages are in the matrix, some read and some refused."""
+    """At least sixty unusual pages are tested, some readable and some not."""
     kinds = [exact(body) is REFUSED for body in pages.ODD.values()]
 
     assert len(kinds) >= 60
@@ -93,7 +93,7 @@ def test_the_matrix_is_as_large_as_promised() -> None:
 
 
 def agree_on_mutations(count: int, seed: int) -> None:
-    """Read mutated pages both ways, one by one and in a batch of those that can be read."""
+    """Compare both readers on mutated pages, one by one and all readable ones together."""
     readable = []
     for body in itertools.islice(pages.mutated(seed), count):
         one, other = exact(body), fast(body)
@@ -110,20 +110,20 @@ def agree_on_mutations(count: int, seed: int) -> None:
 
 @pytest.mark.slow
 def test_two_hundred_mutated_pages() -> None:
-    """Mutated pages are read or refused alike."""
+    """Both readers agree on mutated pages."""
     agree_on_mutations(200, seed=1)
 
 
 @pytest.mark.soak
 def test_two_thousand_mutated_pages() -> None:
-    """The same for two thousand."""
+    """Both readers agree on 2,000 mutated pages."""
     agree_on_mutations(2_000, seed=2)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3_600)
 def test_a_hundred_thousand_mutated_pages() -> None:
-    """The same for a hundred thousand, by another seed each time if WORKBENCH_SEED says so."""
+    """Both readers agree on 100,000 mutated pages; WORKBENCH_SEED sets the seed."""
     agree_on_mutations(100_000, seed=int(os.environ.get("WORKBENCH_SEED", "3")))
 
 
@@ -134,7 +134,7 @@ def test_a_hundred_thousand_mutated_pages() -> None:
     ids=lambda value: str(value),
 )  # fmt: skip
 def test_which_route_ran_is_counted(name: str, exact_pages: int | None) -> None:
-    """Ordinary pages take the fast route; an unusual one alone takes the exact one."""
+    """Only unusual pages are read by the exact reader."""
     bodies = [pages.page(5, i) for i in range(4 * BATCH)]
     assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 4 * BATCH, "exact": 0}
 
@@ -147,14 +147,14 @@ def test_which_route_ran_is_counted(name: str, exact_pages: int | None) -> None:
 
 
 def test_what_was_unusual_is_noted() -> None:
-    """What only the exact route can tell stands in the notes."""
+    """Notes of the exact reader are in the frame."""
     frame = rewards_from_pages([pages.GOOD, pages.ODD["the time 2026-01-01"]])
 
     assert "postedAt: 1 × has no zone; UTC is assumed." in frame.attrs["notes"]
 
 
 def test_a_new_member_leaves_the_fast_route_fast() -> None:
-    """A new member on every row is noted and counted, and no page goes the exact way for it."""
+    """Undocumented members are counted, and the pages are still read by the fast reader."""
     bodies = [pages.page(5, i).replace(b'"type"', b'"tier":"gold","type"') for i in range(10)]
     frame = rewards_from_pages(bodies)
 
@@ -165,14 +165,14 @@ def test_a_new_member_leaves_the_fast_route_fast() -> None:
 
 @pytest.mark.parametrize("total", [b"5", b"[5]"], ids=["fast", "exact"])
 def test_a_new_member_of_the_page_is_noted(total: bytes) -> None:
-    """Members of a page beside its items are left out, and a note names those with a value."""
+    """A note names undocumented members of a page, which are left out."""
     frame = rewards_from_pages([b'{"items":[],"total":' + total + b',"next":null}', b'{"items":[]}'])
 
     assert frame.attrs["notes"] == ["The page member total is not in the interface document (1 pages); it is left out."]
 
 
 def test_users_stand_beside_their_rows() -> None:
-    """The user of each page becomes the first column."""
+    """The first column has the user of each page."""
     frame = rewards_from_pages([pages.page(2), b'{"items":[]}', pages.page(1, 9)], users=["u1", "u2", "u3"])
 
     assert next(iter(frame.columns)) == "user_id"
@@ -180,12 +180,12 @@ def test_users_stand_beside_their_rows() -> None:
 
 
 def test_no_pages_have_the_same_dtypes() -> None:
-    """Nothing at all makes an empty table with every column."""
+    """No pages give an empty frame with the same columns and types."""
     pd.testing.assert_series_equal(rewards_from_pages([]).dtypes, rewards_from_pages([pages.GOOD]).dtypes)
 
 
 def test_other_wire_names() -> None:
-    """Names of a profile are read by both routes."""
+    """The fast reader applies the wire names of a profile."""
     names = {"rewards_item.points": "amount", "rewards_activity.items": "rows"}
     body = b'{"rows":[{"id":"1","amount":"2.5"}]}'
 
@@ -194,7 +194,7 @@ def test_other_wire_names() -> None:
 
 
 def test_a_refusal_names_the_place_and_no_value() -> None:
-    """The message says which page and member, not what stood there."""
+    """The error has the path of the member, but not the value."""
     with pytest.raises(UnexpectedAnswer, match=r"items\[0\]\.transactionAmountCents must be a whole number") as caught:
         rewards_from_pages([pages.GOOD, pages.value("transactionAmountCents", '"CANARY"')])
     assert "CANARY" not in str(caught.value)

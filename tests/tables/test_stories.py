@@ -1,4 +1,4 @@
-"""What contracts are worth, and what events tell over time."""
+"""Values of contracts, and status histories from events."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -20,7 +20,7 @@ def test_values_and_advances_are_exact() -> None:
 
 
 def test_totals_in_all_and_by_chain() -> None:
-    """Totals add up exactly, by chain and in all; the notes go along."""
+    """Totals by chain add up to the overall total, with the same notes."""
     other = samples.CONTRACT.replace(b"11155111", b"43113")
     contracts = samples.answer("list_contracts", samples.CONTRACT, other)
     everything = wb.history(contracts).contracts(())
@@ -34,7 +34,7 @@ def test_totals_in_all_and_by_chain() -> None:
 
 
 def test_no_contracts_are_worth_nothing() -> None:
-    """An empty list has the same columns, and a total of 0."""
+    """Without contracts the columns are the same, and the total is 0."""
     made = wb.history([]).contracts()
 
     assert str(made["value_usd"].dtype) == "decimal128(18, 6)[pyarrow]"
@@ -42,7 +42,7 @@ def test_no_contracts_are_worth_nothing() -> None:
 
 
 def test_a_token_without_a_rate_has_no_value() -> None:
-    """It is counted in the notes, not taken for 0."""
+    """The value is missing, not 0, and a note counts the token."""
     made = wb.history(samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b""))).contracts()
 
     assert made["value_usd"].isna().tolist() == [False, True]
@@ -71,7 +71,7 @@ EVENTS = [
 
 
 def test_the_history_of_a_user() -> None:
-    """Changes in the order of their time, each once, with what was before; a repeated status is not a change."""
+    """Status changes are in the order of their times, without repeated events and statuses."""
     made = wb.history(EVENTS).status_history()  # type: ignore[arg-type]
 
     assert made["user_id"].tolist() == ["u1", "u1", "u1", "u2"]
@@ -82,7 +82,7 @@ def test_the_history_of_a_user() -> None:
 
 
 def test_how_long_each_status_lasted() -> None:
-    """Two days pending, three waiting; the last has no end unless `now` says what time it is."""
+    """The last status has a duration only if `at` is set."""
     made = wb.history(EVENTS).time_in_status()
     until = wb.history(EVENTS).filter(at=datetime(2026, 1, 7, tzinfo=UTC)).time_in_status()
 
@@ -93,7 +93,7 @@ def test_how_long_each_status_lasted() -> None:
 
 @pytest.mark.parametrize("report", ["status_history", "time_in_status"])
 def test_no_events_have_the_same_columns(report: str) -> None:
-    """Nothing to tell has the same columns and dtypes."""
+    """Without events the columns and types are the same."""
     empty, full = (getattr(wb.history(events), report)() for events in ([], EVENTS))
 
     pd.testing.assert_series_equal(empty.dtypes.astype(str), full.dtypes.astype(str))

@@ -1,4 +1,4 @@
-"""Transactions from events: every cent where the sandbox's own books have it, in whatever order events come."""
+"""Transactions from events: amounts equal the sandbox's own records, in any order of events."""
 
 import random
 from datetime import timedelta
@@ -27,7 +27,7 @@ ACTIONS = st.lists(
 
 
 def play(api: Any, cards: list[str], actions: list[tuple[str, int, int]]) -> None:
-    """Do what is listed; what the sandbox refuses is left out."""
+    """Apply the actions, and ignore refusals."""
     known: list[str] = []
     for action, number, amount in actions:
         spend = {"currency": "USD", "merchant_name": f"Shop {number}", "merchant_category_code": "5411"}
@@ -54,7 +54,7 @@ def play(api: Any, cards: list[str], actions: list[tuple[str, int, int]]) -> Non
 @settings(deadline=None)
 @given(actions=ACTIONS, seed=st.integers(0, 9))
 def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[str, int, int]], seed: int) -> None:
-    """Held, posted and refunded are the sandbox's to the cent, for any traffic, also if events come in another order."""
+    """Held, posted and refunded amounts equal the card balances, also with shuffled and repeated events."""
     with wb.connect(behavior=behavior) as api:
         cards = api.sandbox.guide()["cards"]["active"][:2]
         before = {card: api.sandbox.balance(card) for card in cards}
@@ -87,7 +87,7 @@ def api() -> Any:
 
 
 def test_one_row_for_each_transaction(api: Any) -> None:
-    """Amounts, status, reason and times of each, in the order they began; a refund is known by its delivery."""
+    """Each transaction has its amounts, status, reason and times. Delivery times date refunds."""
     frame = wb.history(api.sandbox.events()).transactions()
 
     assert frame["status"].tolist() == ["settled", "reversed", "declined", "authorized", "refunded"]
@@ -100,7 +100,7 @@ def test_one_row_for_each_transaction(api: Any) -> None:
 
 
 def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
-    """Without a delivery there is no time of a refund, and the notes count them."""
+    """Without delivery times refunds have no time, and a note counts them."""
     frame = wb.history(api.inbox.events()).transactions()
 
     assert frame["refunded_at"].isna().all()
@@ -109,7 +109,7 @@ def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
 
 @pytest.mark.slow
 def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
-    """Whatever holds the events, the money is the same."""
+    """Every source of the same events gives the same transactions."""
     log = tmp_path / "events.ndjson"
     log.write_bytes(b"\n".join(one.raw for one in api.inbox.stored()))
     expected = wb.history(api.inbox.events()).transactions().drop(columns=["updated_at", "refunded_at"])
@@ -124,12 +124,12 @@ def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
 
 
 def test_no_events_have_the_same_columns(api: Any) -> None:
-    """Nothing at all makes an empty table with every column and dtype."""
+    """Without events the columns and types are the same."""
     pd.testing.assert_series_equal(wb.history([]).transactions().dtypes, wb.history(api).transactions().dtypes)
 
 
 def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
-    """The sandbox's clock for a session, the arrival for an inbox, else what the event itself holds."""
+    """`at_source` names the origin of a time: the delivery, or a member of the event."""
     assert set(to_frame(api)["at_source"]) == {"delivery"}
     assert to_frame(api)["at"].dt.year.unique().tolist() == [2026]
     own = to_frame(api.inbox.events())
@@ -139,7 +139,7 @@ def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
 
 
 def test_patterns_of_kinds(api: Any) -> None:
-    """`transaction.*` keeps the four kinds of transactions."""
+    """`transaction.*` selects the four kinds of transaction events."""
     frame = to_frame(api.inbox.events(), of="transaction.*")
 
     assert set(frame["kind"]) == {
@@ -148,7 +148,7 @@ def test_patterns_of_kinds(api: Any) -> None:
 
 
 def test_the_books_of_a_sandbox_give_the_same(api: Any) -> None:
-    """What the sandbox stores has the amounts of what its events say; its cards have them as balances."""
+    """Stored transactions have the amounts of their events, and add up to the card balances."""
     from_events = wb.history(api.sandbox.events()).transactions().set_index("transaction_id")
     books = wb.history(api.sandbox.records("transaction")).transactions()
     same = books.set_index("transaction_id").loc[from_events.index]

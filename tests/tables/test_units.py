@@ -1,4 +1,4 @@
-"""Units of amounts: in the names of columns, the same in each file, and said to be unknown where a name lost them."""
+"""Units of amounts are in column names, equal in each file format, and marked as unknown after a rename."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def heads(path: Path) -> list[Any]:
 
 @pytest.mark.slow
 def test_amounts_have_their_unit_in_the_name(transactions: pd.DataFrame) -> None:
-    """No column of whole numbers in a report of money lacks its unit."""
+    """In money reports, each column of whole numbers is a count or ends with `_cents`."""
     postings = wb.history([]).postings()
     made = [transactions, postings, wb.history(transactions).spend(), wb.history(transactions).funnel()]
     made += [
@@ -47,7 +47,7 @@ def test_amounts_have_their_unit_in_the_name(transactions: pd.DataFrame) -> None
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
 def test_files_agree(transactions: pd.DataFrame, tmp_path: Path, suffix: str) -> None:
-    """Each format has the same heads and the same numbers: nothing is converted."""
+    """Each format has the same column names and numbers."""
     path = tmp_path / f"a{suffix}"
     wb.to_file(transactions, path)
     read = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": wb.read_table}[suffix](path)
@@ -72,7 +72,7 @@ def test_a_renamed_amount_has_no_known_unit(transactions: pd.DataFrame, tmp_path
 
 
 def test_a_merge_says_that_completeness_is_unknown(transactions: pd.DataFrame, tmp_path: Path) -> None:
-    """In reports, charts and files; the unit is still there."""
+    """After a merge, reports and files note that completeness is unknown."""
     merged = transactions.merge(pd.DataFrame({"card_id": transactions["card_id"].unique(), "team": "A"}), on="card_id")
     wb.to_file(merged, tmp_path / "a.csv")
 
@@ -103,7 +103,7 @@ def test_a_query_keeps_notes_and_says_which_unit_is_lost(transactions: pd.DataFr
 
 
 def test_minor_units_follow_iso_4217() -> None:
-    """Yen have none, dinars of Kuwait have three digits."""
+    """Yen have no decimals, and Kuwaiti dinars have three."""
     assert [money(29_552, "jpy"), money(-29_552, "USD"), money(1_234, "KWD"), money(5, "kwd")] == [
         "29,552 JPY",
         "-295.52 USD",
@@ -113,7 +113,7 @@ def test_minor_units_follow_iso_4217() -> None:
 
 
 def test_a_chart_of_yen(transactions: pd.DataFrame) -> None:
-    """Its labels and lengths are yen, not hundredths of them."""
+    """A chart of yen is labeled and scaled in yen."""
     yen = transactions.assign(currency="jpy")
     yen.attrs = transactions.attrs
     funnel = wb.history(yen).filter(currency="jpy").funnel()

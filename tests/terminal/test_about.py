@@ -88,7 +88,7 @@ def test_completion_in_bash(bash_script, words, expected):
 
 
 def test_sequences(wb, tmp_path):
-    """Sequences are listed, shown as files, checked and run. A run that does not meet its expectations ends with 5."""
+    """Sequences are listed, shown as files, checked and run."""
     names = [row["name"] for row in json.loads(wb("sequences", "list", "-o", "json").out)]
     assert "refund-full" in names
     text = wb("sequences", "show", "refund-full").out
@@ -102,7 +102,7 @@ def test_sequences(wb, tmp_path):
 
 
 def test_a_wrong_sequence_file(wb, tmp_path):
-    """Every problem of a file is reported, and no sequence is run."""
+    """A wrong file ends with 2, and an unknown name gets the nearest known name."""
     (tmp_path / "bad.toml").write_text('[[step]]\nname = "x"\ndo = "buy_house"\n')
 
     assert wb("sequences", "check", str(tmp_path / "bad.toml")).code == 2

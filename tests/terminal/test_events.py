@@ -291,3 +291,10 @@ def test_the_amount_of_a_micro_deposit_is_shown(wb):
     assert "0.31 USD" in wb("events", "list", "--reveal").out
     assert "0.31" not in wb("events").out
     assert "0.31 USD" in wb("events", "listen", "--earlier", "--count", "1", "--reveal").out
+
+
+def test_a_count_without_an_event_is_refused(wb):
+    """`--count 0` would never be reached."""
+    ended = wb("events", "listen", "--count", "0")
+
+    assert (ended.code, "--count must be at least 1" in ended.err) == (2, True)

@@ -42,7 +42,7 @@ def profiles(own_state, monkeypatch):
 
 
 def test_profiles_are_listed_without_keys(wb):
-    """The list shows the source of each profile's key, but not the key."""
+    """The list shows each profile and its base URL, but no key."""
     listed = wb("profiles", "list")
 
     assert listed.code == 0
@@ -54,7 +54,7 @@ def test_profiles_are_listed_without_keys(wb):
 
 
 def test_profiles_are_checked(wb, profiles):
-    """Every mistake in a profiles file is reported, and the command ends with 5."""
+    """A mistake in a profiles file is reported with exit code 5, and a key in the file is not shown."""
     profiles.chmod(0o600)
     assert wb("profiles", "check").code == 0
     profiles.write_text(PROFILES + '\n[profiles.bad]\nbase_url = "ftp://x"\napi_key = "canary-in-a-file"\n')
@@ -124,7 +124,7 @@ def test_a_profile_may_be_a_sandbox_of_its_own(wb):
 
 
 def test_production_needs_to_be_said(wb):
-    """Without --live, a production profile is refused, whether an option or a variable selects it."""
+    """Without --live, a command with a production profile is refused."""
     ended = wb("contracts", "list", "--profile", "live")
 
     assert ended.code == 2

@@ -85,7 +85,7 @@ def test_what_counts_as_a_key(text, holds):
 
 
 def test_the_shell_itself(tmp_path, own_state):
-    """At a terminal, the shell lists its names, completes operations and ends with `exit`."""
+    """At a terminal, the shell lists its names, runs a control and ends with `exit`."""
     child = pexpect.spawn(
         sys.executable, ["-m", "workbench", "sandbox", "shell", "--fresh"], cwd=ROOT, timeout=60, encoding="utf-8",
         env={"PATH": "", "TERM": "dumb", "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "WORKBENCH_STATE": str(own_state)},

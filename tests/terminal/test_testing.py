@@ -59,6 +59,19 @@ def test_what_was_tried_ends_with_0(wb):
     assert "right" not in ended.out
 
 
+def test_an_error_of_the_application_is_named_as_such(wb, monkeypatch):
+    """The application's own error is reported with its place, and not as a bug of the workbench."""
+
+    def fails(universe):
+        raise RuntimeError("no configuration")
+
+    monkeypatch.setattr(Universe, "run", fails)
+    ended = wb("test", "explore", f"{APPLICATION}Shop")
+
+    assert ended.code == 2
+    assert "Shop failed: RuntimeError: no configuration (raised in" in ended.err.replace("\n", " ")
+
+
 def test_an_exploration_that_is_stopped_ends_with_130(wb, monkeypatch):
     def interrupted(universe):
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""A corpus: no recorded value is in it, it is replayed, and each difference is the sandbox's or the service's."""
+"""A corpus of recorded traffic: no recorded value is in it, and each difference is the sandbox's or the service's."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ BEHAVIOR = {"refund_bounds": "422", "completion_reason_case": "lower", "withdraw
 
 
 def recorded(behavior: Any, folder: Path, seed: int = 7, parts: tuple[str, ...] = ("run",)) -> list[Path]:
-    """Return the files of the traffic, or of some parts of it, with a sandbox of a behavior."""
+    """Return files of traffic, or of some parts of it, with a sandbox of the given behavior."""
     sandbox, har = Sandbox(behavior=behavior, seed=seed), Har()
     traffic = Traffic(sandbox, in_process(sandbox), har)
     for part in parts:
@@ -51,7 +51,7 @@ def test_the_corpus_learns_what_the_traffic_does(learned: Any) -> None:
 
 @pytest.mark.slow
 def test_a_sandbox_with_the_learned_file_has_no_difference(corpus: Corpus, learned: Any, tmp_path: Path) -> None:
-    """And one with another behavior has, each with its call."""
+    """With the learned file no answer differs. With `documented` the different calls are listed."""
     learned.save(tmp_path / "acme.toml")
     right, wrong = corpus.check(tmp_path / "acme.toml"), corpus.check("documented")
 
@@ -69,7 +69,7 @@ VALUES = (
 
 
 def test_the_same_value_is_always_replaced_by_the_same_one() -> None:
-    """In any order, by any reader with the key; other values are replaced by others."""
+    """Readers with one key replace a value equally, in any order. Different values get different replacements."""
     first, second = Shapes(bytes(32)), Shapes(bytes(32))
     replaced = [first.value(value) for value in VALUES]
 
@@ -80,7 +80,7 @@ def test_the_same_value_is_always_replaced_by_the_same_one() -> None:
 
 @pytest.mark.slow
 def test_ids_are_those_of_the_key(corpus: Corpus) -> None:
-    """Over files, and where the case of an address differs; the shape stays."""
+    """The corpus contains only replaced ids. The key file, which git ignores, maps them to the original ids."""
     text = "".join(path.read_text() for path in corpus.folder.glob("*.ndjson"))
     private = json.loads((corpus.folder / ".key").read_text())
 
@@ -102,7 +102,7 @@ def test_ids_are_those_of_the_key(corpus: Corpus) -> None:
 def test_planted_values_are_in_no_file_and_no_report(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Fifty private values, in every place of each shape of traffic, also where codes and names of members are."""
+    """Fifty planted private values, in every place of a file, are in no stored file and no output."""
     path = tmp_path / name
     secrets.FORMS[name](path)
     made = Corpus(tmp_path / "acme")
@@ -121,7 +121,7 @@ def test_planted_values_are_in_no_file_and_no_report(
 
 @pytest.mark.slow
 def test_differences_are_accepted_with_a_reason(corpus: Corpus, tmp_path: Path) -> None:
-    """One without a reason is an error, and one that excuses nothing fails."""
+    """An accepted difference needs a reason, and one that no longer occurs is a problem."""
     about = corpus.folder / "corpus.toml"
     before = about.read_text()
     entry = '[[accepted]]\noperation = "{}"\npath = "{}"\nreason = "{}"\n'
@@ -139,7 +139,7 @@ def test_differences_are_accepted_with_a_reason(corpus: Corpus, tmp_path: Path) 
 
 
 def test_a_change_of_the_service_is_distinguished(tmp_path: Path) -> None:
-    """The same calls, made again: what the service answers otherwise is its change, what the sandbox does is wrong."""
+    """If the recorded calls are repeated, a changed answer of the service counts as the service's change."""
     with wb.connect(seed=7) as api, wb.testing.record(api, tmp_path / "calls.ndjson"):
         card = api.sandbox.guide()["cards"]["active"][0]
         made = api.simulate_authorization(
@@ -179,7 +179,7 @@ CHANGES = {
 )
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_each_difference_is_that_of_the_sandbox_or_of_the_service(number: int, tmp_path: Path) -> None:
-    """Of twelve services: none as they were, the service's where one changed, the sandbox's where its file is wrong."""
+    """Changed services give service differences, and wrong behavior files give sandbox differences."""
     service = halves.different(random.Random(number), halves.COUNTS[number])
     changed, operation = [*CHANGES.items()][number]
     others = dict(halves.values())
@@ -256,7 +256,7 @@ FORMS: dict[str, tuple[bytes, int, str]] = {
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
 def test_what_people_have_is_read(name: str, packed: bool, tmp_path: Path) -> None:
-    """What cannot be read is skipped, counted and said; nothing is fatal."""
+    """Files from usual tools are read. Unreadable parts are skipped and counted in the notes."""
     data, count, note = FORMS[name]
     path = tmp_path / (name + ".gz" if packed else name)
     path.write_bytes(gzip.compress(data) if packed else data)
@@ -280,7 +280,7 @@ def test_a_database_is_read_by_its_name_and_makes_no_file(name: str, tmp_path: P
 
 @pytest.mark.slow
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Add, learn, check: 0 where nothing differs, 5 where something does."""
+    """The commands add, learn and check a corpus. `check` ends with 0 without differences, otherwise with 5."""
     files = list(map(str, recorded(BEHAVIOR, tmp_path, parts=("money",))))
     folder, learned = str(tmp_path / "acme"), str(tmp_path / "acme.toml")
 

@@ -1,4 +1,4 @@
-"""Applications in simulated universes: planted bugs are found with a short story, a right one passes, and all of it replays."""
+"""Applications in simulated universes: planted bugs are found, correct applications pass, and runs can be replayed."""
 
 import asyncio
 import sqlite3
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from tests.testing.applications import (
     bonuses_are_paid,
 )
 from workbench import testing
+from workbench.base.errors import UsageError
 from workbench.sandbox import Sandbox
 from workbench.testing import Universe
 from workbench.testing.exploring import Exploration
@@ -55,7 +57,7 @@ def found(application: Any) -> Exploration:
     ],
 )
 def test_a_planted_bug_is_found(application: Any) -> None:
-    """Within 500 universes, with a short story; `python -m tests.testing.planted` prints the processor time."""
+    """The failure has few decisions and a short story. `python -m tests.testing.planted` prints the processor time."""
     result = found(application)
 
     assert result.failure is not None
@@ -65,7 +67,7 @@ def test_a_planted_bug_is_found(application: Any) -> None:
 
 
 class TillWithAFailingJob(Till):
-    """Its job fails each time."""
+    """An application whose job fails each time."""
 
     def main(self) -> None:
         raise sqlite3.OperationalError("database is locked")
@@ -73,7 +75,7 @@ class TillWithAFailingJob(Till):
 
 @pytest.mark.slow
 def test_a_job_that_fails_is_a_line_of_the_story() -> None:
-    """As a task that fails is: the universe goes on, and what the job left undone is found."""
+    """The universe continues after a failed job, and the story has the job's error."""
     result = explored(TillWithAFailingJob, universes=300)
 
     assert result.failure is not None
@@ -81,7 +83,7 @@ def test_a_job_that_fails_is_a_line_of_the_story() -> None:
 
 
 def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
-    """An invariant that holds in the second run of the same universe leaves nothing to make smaller."""
+    """A failure that does not recur is reported without reducing its universe."""
     broken = iter([False, False, False, True])
 
     def breaks_once(universe: Universe) -> None:
@@ -168,7 +170,7 @@ def test_a_scenario_plans_the_traffic() -> None:
 
 
 class UsesAThread(Shop):
-    """Waits for a thread, and hides what it returns."""
+    """An application that waits for a thread, and hides the error."""
 
     async def take(self, event: dict[str, Any]) -> int:
         try:
@@ -179,7 +181,7 @@ class UsesAThread(Shop):
 
 
 class StartsAThread(Shop):
-    """Starts a thread that goes on."""
+    """An application that starts a thread, which continues."""
 
     def start(self) -> None:
         super().start()
@@ -188,7 +190,7 @@ class StartsAThread(Shop):
 
 
 class OpensASocket(Shop):
-    """Opens a connection of its own."""
+    """An application that opens a network connection."""
 
     async def take(self, event: dict[str, Any]) -> int:
         await asyncio.open_connection("127.0.0.1", 9)
@@ -218,3 +220,103 @@ def test_the_fixture_explores_as_the_marker_says(explore: Any) -> None:
 
     with pytest.raises(AssertionError, match="The shortest story"):
         explore(ChecksThenActs, universes=60)
+
+
+class Idle:
+    """An application that accepts everything, and books nothing."""
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+
+    def receive(self, headers: Any, body: bytes) -> Any:
+        return 200
+
+    def books(self) -> Any:
+        return {}
+
+
+def test_a_job_that_fails_is_counted_in_a_result_without_a_failure() -> None:
+    """The result counts failed jobs, even if the books are correct."""
+
+    class Failing(Idle):
+        def main(self) -> None:
+            raise RuntimeError("no configuration")
+
+    class Awaited(Idle):
+        async def main(self) -> None:
+            raise RuntimeError("no configuration")
+
+    for application, label in ((Failing, "main"), (Awaited, "a task")):
+        result = explored(application, invariants=(), universes=1)
+
+        assert result.failure is None
+        assert f"failures of {label} (RuntimeError)" in str(result)
+
+
+def test_a_status_that_is_text_is_shown_as_text() -> None:
+    """The story shows a status returned as text in quotes, which explains why it is not accepted."""
+
+    class Text(Idle):
+        def receive(self, headers: Any, body: bytes) -> Any:
+            return "200"
+
+    result = explored(Text, universes=1)
+
+    assert result.failure is not None
+    assert any("'200' to transaction" in str(line) for line in result.failure.story)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"universes": 0}, "universes must be a whole number, at least 1"),
+        ({"universes": "5"}, "universes must be a whole number, at least 1"),
+        ({"fresh_modules": "shop"}, "fresh_modules must be a list of module names, not text"),
+        ({"fresh_modules": ["no_such_module"]}, "fresh_modules there is no module no_such_module"),
+        ({"invariants": [lambda universe: False]}, "invariants must raise AssertionError, not return a bool"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_an_exploration_that_would_find_nothing_is_refused(options: dict[str, Any], words: str) -> None:
+    """Options with which no failure can be found are refused, such as no universe."""
+    with pytest.raises(UsageError, match=words):
+        testing.explore(Idle, **options)
+
+
+@pytest.mark.parametrize("books, words", [(None, "None"), (3, "an int"), ([["a"]], "a list")])
+def test_books_of_another_type_are_named(books: Any, words: str) -> None:
+    """The error names the method of the application, not an argument of the same type."""
+
+    class Odd(Idle):
+        def books(self) -> Any:
+            return books
+
+    with pytest.raises(UsageError, match=rf"application\.books must return a mapping, not {words}"):
+        testing.explore(Odd, universes=3)
+
+
+def test_an_error_of_the_application_is_not_blamed_on_an_argument() -> None:
+    """A TypeError of the application keeps its text, also if an argument has the type that it names."""
+
+    class Broken(Idle):
+        def books(self) -> Any:
+            return len(3)  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError, match="object of type 'int' has no len"):
+        testing.explore(Broken, universes=3)
+
+
+def test_an_application_without_a_method_is_named() -> None:
+    with pytest.raises(UsageError, match=r"application\.books is missing"):
+        testing.explore(lambda universe: SimpleNamespace(receive=print))
+
+
+def test_an_application_that_exits_does_not_end_the_exploration() -> None:
+    """`sys.exit` in a handler is named, and does not end the process of the tests."""
+
+    class Exits(Idle):
+        def receive(self, headers: Any, body: bytes) -> Any:
+            sys.exit(3)
+
+    with pytest.raises(NotSimulated, match=r"the application called sys\.exit\(3\)"):
+        testing.explore(Exits, universes=2)

@@ -1,4 +1,4 @@
-"""The page "Testing your application" is run as a developer's first hour: a bug is found, repaired, and the test is green."""
+"""The section "Your first hour" of docs/testing.md runs: a bug is found and repaired, and then the test passes."""
 
 import re
 import subprocess

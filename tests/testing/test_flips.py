@@ -1,4 +1,4 @@
-"""`pytest --workbench-assumptions`: seventeen small applications that rest on an assumption are named with it, five others are not."""
+"""`pytest --workbench-assumptions` names the seventeen applications that rest on an assumption, and not five others."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A project of others whose tests do not know the workbench gets the same results where it is installed, and loads none of it."""
+"""An installed workbench does not change the test results of another project, and is not imported there."""
 
 import json
 import re
@@ -85,7 +85,7 @@ TOOLS = ("pytest", "freezegun", "time-machine", "pytest-httpx", "respx", "pytest
 
 @pytest.fixture(scope="module")
 def pythons(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the Pythons of two environments with what the workbench needs and the tools; the second has its wheel, too."""
+    """Return the Pythons of two environments with the same packages; only the second has the workbench."""
     folder = tmp_path_factory.mktemp("pythons")
     packages = environments.closure().union(*map(environments.closure_of, TOOLS))
     without, beside = (environments.make(folder / name, packages) for name in ("without", "beside"))
@@ -94,7 +94,7 @@ def pythons(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def results(python: Path, folder: Path, *more: str) -> tuple[list[str], list[str]]:
-    """Return the outcome of each test of the project, and which modules were loaded."""
+    """Return the outcome of each test of the project, and the loaded modules."""
     command = [str(python), "-m", "pytest", "-rA", "-q", "--tb=no", "-c", "/dev/null"]
     done = subprocess.run(
         [*command, "--rootdir", str(folder), "-o", "asyncio_default_fixture_loop_scope=function", *more, str(folder)],
@@ -118,7 +118,7 @@ def results(python: Path, folder: Path, *more: str) -> tuple[list[str], list[str
     "way", [pytest.param(way, marks=[pytest.mark.soak] * (way == "two processes")) for way in WAYS]
 )
 def test_the_results_are_the_same(way: str, pythons: tuple[Path, Path], tmp_path: Path) -> None:
-    """With the built wheel installed, each test has the outcome that it has without it."""
+    """Each test has the same outcome with and without the workbench, which is not loaded."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (without, loaded_without), (beside, loaded) = (results(python, tmp_path, *WAYS[way]) for python in pythons)
@@ -132,7 +132,7 @@ def test_the_results_are_the_same(way: str, pythons: tuple[Path, Path], tmp_path
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_plugin_is_loaded_from_the_wheel(pythons: tuple[Path, Path], tmp_path: Path) -> None:
-    """The comparison has an object: the environment with the wheel has the fixtures."""
+    """The environment with the wheel has the workbench's pytest fixtures."""
     listed = environments.run(pythons[1], "-m", "pytest", "--fixtures", "-q", "-c", "/dev/null", tmp_path, cwd=tmp_path)
 
     assert "workbench_session" in listed
@@ -179,7 +179,7 @@ with socket.create_server(("127.0.0.1", 0)) as server:
 @pytest.mark.slow
 @pytest.mark.parametrize("stopped, wait", some(2, product(["freezegun", "time_machine"], WAITS)))
 def test_waits_end_where_a_test_has_stopped_time(stopped: str, wait: str, tmp_path: Path) -> None:
-    """freezegun stops the monotonic clock too, and reads each name of a package."""
+    """Waits of the workbench end even if freezegun or time-machine stops all clocks."""
     pytest.importorskip(stopped)
     begin = {
         "freezegun": "import freezegun; stopped = freezegun.freeze_time('2026-01-02')",

@@ -1,4 +1,4 @@
-"""Applications behind HTTP: deliveries at the same time and crashes inside a delivery find what one after the other hides."""
+"""Applications behind HTTP: concurrent deliveries and crashes during a delivery reveal further bugs."""
 
 import json
 import os
@@ -32,7 +32,7 @@ SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "trans
 
 @contextmanager
 def served(kind: str, folder: Path, *, crashes: bool = True) -> Iterator[HttpApplication]:
-    """Serve an application in a group of processes, which ends with the context."""
+    """Serve an application in separate processes, which end with the context."""
     port, api_port = free_port(), free_port()
     environment = {**os.environ, "API_PORT": str(api_port), "API_KEY": SANDBOX.full_key}
     alone = ["-m", "tests.testing.served"] if kind in {*PAYING, "fastapi"} else ["-I", "-S", served_module.__file__]
@@ -74,7 +74,7 @@ def served(kind: str, folder: Path, *, crashes: bool = True) -> Iterator[HttpApp
     ],
 )
 def test_a_right_application_passes(kind: str, universes: int, tmp_path: Path) -> None:
-    """Of one process, and of two workers of FastAPI: killed inside deliveries, and started again."""
+    """Correct applications with one or two processes pass, although they are killed during deliveries."""
     with served(kind, tmp_path) as application:
         result = testing.explore(application, universes=universes)
 
@@ -105,7 +105,7 @@ def test_a_right_application_passes_10_000_universes_without_a_crash(kind: str, 
     ],
 )
 def test_what_one_delivery_after_the_other_hides_is_found(kind: str, crashes: bool, tmp_path: Path) -> None:
-    """A campaign that delivered one after the other, and crashed between deliveries, called both of these right."""
+    """Bugs that sequential deliveries do not reveal are found."""
     with served(kind, tmp_path, crashes=crashes) as application:
         result = testing.explore(application, universes=100)
 
@@ -117,7 +117,7 @@ def test_what_one_delivery_after_the_other_hides_is_found(kind: str, crashes: bo
 
 @pytest.mark.slow
 def test_calls_of_a_right_application_pass(tmp_path: Path) -> None:
-    """Its refund is lost, cut or answered 503, and it sends it again with the key of the first attempt."""
+    """An application that repeats a failed refund with the same idempotency key passes under five faults."""
     counts: Counter[str] = Counter()
     with served("pays once", tmp_path, crashes=False) as application:
         for fault in range(1, 6):
@@ -146,7 +146,7 @@ def test_calls_of_a_wrong_application_are_found(kind: str, broken: str, tmp_path
 
 
 def large_purchase(fault: int) -> dict[str, int]:
-    """Return the decisions of a universe of one purchase of 99.99 whose refund fails; 1: the answer to it is lost."""
+    """Return the decisions of a universe with a purchase of 99.99 and a faulty refund; fault 1 loses the answer."""
     return {"call of the application": fault, "traffic 1 amount": 2}
 
 
@@ -161,7 +161,7 @@ def large_purchase(fault: int) -> dict[str, int]:
     ],
 )
 def test_a_crash_is_one_that_was_seen(kill: Any, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the command, whose exit code counts, the port refuses connections."""
+    """A crash counts only if the command succeeds and the port then refuses connections."""
     monkeypatch.setattr(http_application, "_GONE_SECONDS", 0.05)
     with (
         http_server.running(lambda _: Response(status=200, body=b"{}")) as url,
@@ -186,7 +186,7 @@ def test_malformed_books_are_errors_of_one_line(body: bytes, monkeypatch: pytest
 
 
 def test_the_universes_time_is_written_for_libfaketime(tmp_path: Path) -> None:
-    """Before each delivery, so that a program that asks the C library sees it."""
+    """The time is in the file before each delivery, for programs that run under libfaketime."""
     told: list[str] = []
     file = tmp_path / "faketime"
 
@@ -255,7 +255,7 @@ FAKETIME = next(iter(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None
     ],
 )
 def test_a_program_of_node_sees_the_universes_time(kind: str, rule: str | None, tmp_path: Path) -> None:
-    """Bugs about the time of the machine are found: ids forgotten, late events dropped, other days, other months."""
+    """Bugs of a Node.js program that depend on the machine's time are found."""
     port, clock, program = free_port(), tmp_path / "clock", tmp_path / "shop.js"
     program.write_text(NODE)
     clock.write_text("@2026-01-15 15:00:00\n")
@@ -278,7 +278,7 @@ def test_a_program_of_node_sees_the_universes_time(kind: str, rule: str | None, 
 
 @pytest.mark.parametrize("loses", [None, "purchase", "refund"])
 def test_books_that_accumulate_hold_purchases_and_refunds(loses: str | None) -> None:
-    """Without a reset, what other universes left is nothing of this one; a refund counts by its own id."""
+    """Without a reset, books of other universes are ignored, and lost purchases or refunds are found."""
     books, seen, lock = Counter({"of another universe": 1}), set[str](), threading.Lock()
 
     def answer(request: Request) -> Response:
@@ -302,7 +302,7 @@ def test_books_that_accumulate_hold_purchases_and_refunds(loses: str | None) -> 
 
 
 def test_books_that_cannot_be_emptied_are_an_error() -> None:
-    """Of one line, as books that cannot be read are."""
+    """If the reset of the books fails, the error says so."""
     with (
         http_server.running(lambda _: Response(status=405)) as url,
         pytest.raises(wb.InvalidRequest, match="reset: http"),

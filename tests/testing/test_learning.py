@@ -1,4 +1,4 @@
-"""Learn from recorded traffic: each setting, all and only those that the traffic shows, from every kind of file."""
+"""Learning from recorded traffic: exactly the settings that the traffic shows are learned, from every kind of file."""
 
 import hashlib
 import hmac
@@ -32,7 +32,7 @@ NEEDS = {"withdrawal_scope": {"withdrawal_other_while_active": "409"}}
 
 
 def recorded(behavior: Any, folder: Path, seed: int = 7) -> list[Path]:
-    """Return the files of the traffic with a sandbox of a behavior."""
+    """Return files of traffic with a sandbox of the given behavior."""
     sandbox, har = Sandbox(behavior=behavior, seed=seed), Har()
     traffic = Traffic(sandbox, in_process(sandbox), har)
     traffic.run()
@@ -65,7 +65,7 @@ def test_the_documented_behavior_is_confirmed(documented) -> None:
 
 
 def test_the_page_counts_the_settings() -> None:
-    """The page says how many settings there are, and how many of them traffic shows."""
+    """The page states the number of settings, and how many of them traffic can show."""
     settable = sum(row.settable for row in BEHAVIORS.values())
 
     assert f"A test changes {len(values())} of the {settable} settings, " in PAGE.read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_the_page_counts_the_settings() -> None:
     ],
 )
 def test_each_setting_changes_the_sandbox_and_is_learned(name, value, tmp_path) -> None:
-    """What is learned is this setting alone; the sandbox with it then answers the same traffic alike."""
+    """Exactly the changed setting is learned. A sandbox with the learned file gives the same answers."""
     behavior = {**NEEDS.get(name, {}), name: value}
     learned = learn(recorded(behavior, tmp_path))
 
@@ -91,13 +91,13 @@ def test_each_setting_changes_the_sandbox_and_is_learned(name, value, tmp_path) 
 @pytest.mark.soak
 @pytest.mark.parametrize("number, count", list(enumerate(halves.COUNTS)))
 def test_the_second_half_of_the_traffic_fits(number, count, tmp_path) -> None:
-    """Served and recorded by httpx: all and only the differences are learned; the half not learned from is answered alike."""
+    """A file learned from one half of the traffic has exactly the changed settings, and answers the other half."""
     assert halves.outcome(number, count, tmp_path).ok
 
 
 @pytest.mark.soak
 def test_an_outcome_tells_differences_apart(tmp_path, monkeypatch) -> None:
-    """The comparison itself: a file that says something else makes answers differ."""
+    """The comparison of the previous test fails if another setting is learned."""
     monkeypatch.setattr(Learned, "behavior", {"refund_bounds": "422"})
     outcome = halves.outcome(0, 1, tmp_path)
 
@@ -137,7 +137,7 @@ def test_mixed_observations_set_nothing(documented, tmp_path) -> None:
 
 @pytest.mark.slow
 def test_logs_with_other_names(documented, tmp_path) -> None:
-    """A log of a gateway, a JSON object a line, with its own names."""
+    """A gateway's log, one JSON object a line, is read with its own member names."""
     entries = json.loads(documented[0].read_text())["log"]["entries"][:60]
     names = {"method": "http.method", "url": "http.target", "status": "http.status", "request_body": "req",
              "response_body": "res", "response_headers": "h", "request_headers": "q"}  # fmt: skip
@@ -205,7 +205,7 @@ def test_damaged_and_foreign_files_are_named(name, tmp_path) -> None:
 
 @pytest.mark.slow
 def test_the_page_runs(tmp_path, monkeypatch) -> None:
-    """From a HAR file to the check of CI: each example of the page prints what the page says."""
+    """Each example of the page prints the output shown."""
     monkeypatch.chdir(tmp_path)
     page, names = PAGE.read_text(encoding="utf-8"), {}
     for code, output in re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page, re.DOTALL):
@@ -216,7 +216,7 @@ def test_the_page_runs(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.slow
 def test_the_command_writes(tmp_path, capsys) -> None:
-    """`workbench corpus learn` shows what it learned, and writes the file."""
+    """`workbench corpus learn` prints the learned settings and writes them to a file."""
     command = ["corpus", "learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
 
     assert main([*command, "--out", str(tmp_path / "acme.toml")]) == 0
@@ -243,7 +243,7 @@ def test_wrong_arguments(tmp_path) -> None:
     ],
 )
 def test_a_damaged_database_is_refused(table: str, row: str, tmp_path: Path) -> None:
-    """Rows of other types, and texts that are not UTF-8 or JSON."""
+    """Rows of other types, and texts that are not UTF-8 or JSON, raise a workbench error."""
     with closing(sqlite3.connect(tmp_path / "a.db")) as file:
         file.executescript(f"CREATE TABLE {table}; INSERT INTO {table} VALUES {row};")
     with pytest.raises(wb.WorkbenchError):
@@ -255,7 +255,7 @@ def har_of(entries: list[str], before: str = '"pages": [{"id": "p"}], ', after: 
 
 
 def test_entries_are_found_whatever_their_form(tmp_path, monkeypatch) -> None:
-    """Names in another order, indented, with texts that look like the end of an entry, across pieces of the file."""
+    """HAR entries are found in any layout and order of members, also across chunks of the file."""
     call = {"startedDateTime": "2026-01-01T00:00:00Z", "request": {"method": "GET", "url": "https://x.example.com/v1/nothing"},
             "response": {"status": 404, "content": {"text": '{"a": "}, {\\"startedDateTime\\": 1}, {"}'}}}  # fmt: skip
     nested = {**call, "log": [{"b": 1}, {"startedDateTime": 2}, {"startedDateTime": 3}]}
@@ -276,7 +276,7 @@ def test_entries_are_found_whatever_their_form(tmp_path, monkeypatch) -> None:
 
 
 def test_a_file_that_is_cut_anywhere_is_read_until_there(tmp_path) -> None:
-    """What is before the cut is read, and the cut is said."""
+    """Entries before the end of a truncated file are read, and a note says that the file is cut off."""
     call = {"startedDateTime": "", "request": {"method": "GET", "url": "/v1/x"}, "response": {"status": 404}}
     data = har_of([json.dumps(call)] * 3)
     for end in range(20, len(data) - 3):
@@ -290,7 +290,7 @@ def test_a_file_that_is_cut_anywhere_is_read_until_there(tmp_path) -> None:
 
 
 def test_a_refund_above_a_settlement_that_no_call_made(tmp_path) -> None:
-    """With its event, the bound is learned; without, two settings explain it, and none is learned."""
+    """With the settlement's event the setting is learned. Without it two settings are possible, and none is learned."""
     sandbox, har = Sandbox(behavior={"refund_bounds": "422"}, seed=3), Har()
     traffic = Traffic(sandbox, in_process(sandbox), har)
     transaction = traffic.authorize(2000)
@@ -308,7 +308,7 @@ def test_a_refund_above_a_settlement_that_no_call_made(tmp_path) -> None:
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
 def test_rewards_of_equal_times_keep_the_order_of_the_pages(order: str, tmp_path: Path) -> None:
-    """Rows of one second over two pages are no difference; a page that begins after unknown rows is counted."""
+    """Rows of the same second on two pages are no difference. A page after unknown rows is not compared."""
     seconds = [9, 7, 7, 7, 7, 3] if order == "newest" else [3, 7, 7, 7, 7, 9]
     items = [
         {
@@ -337,7 +337,7 @@ def test_rewards_of_equal_times_keep_the_order_of_the_pages(order: str, tmp_path
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_path: Path) -> None:
-    """The roles of a key are not in the traffic; any other refusal is a difference."""
+    """A 401 or 403 may be due to the key's roles, and teaches nothing. Another refusal is a difference."""
     user = "/v1/issuing/users/9b26cf74-10af-42ce-bea3-5d52ed4a93c6"
     call = {"method": "PATCH", "url": BASE + user, "request_body": {"isActive": True}, "response_body": {}}
 
@@ -358,7 +358,7 @@ def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_pat
     ],
 )
 def test_what_no_setting_explains_teaches_no_other_setting(behavior: Any, tmp_path: Path) -> None:
-    """Members and statuses of no document: neither a suppressed event nor a status named "text" is learned from them.
+    """Undocumented members and statuses change no setting.
 
     The members are counted, and the statuses are differences.
     """

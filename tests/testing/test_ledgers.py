@@ -1,4 +1,4 @@
-"""Ledgers in universes: bugs about clocks, holds, crashes, signatures and state are found, and right ones pass."""
+"""Ledgers in universes: bugs with clocks, holds, crashes, signatures and state are found, and correct ledgers pass."""
 
 import gc
 import sys
@@ -47,7 +47,7 @@ def test_a_right_ledger_passes(application: type[Ledger], universes: int) -> Non
 
 
 def test_the_machines_clock_is_that_of_the_universe_and_comes_back() -> None:
-    """While an application runs: `time.time`, `datetime.now`, `time.monotonic` and the zone; afterwards the machine's."""
+    """While an application runs, clocks show the universe's time. Afterwards they are restored."""
     seen = []
 
     class Clocks(Ledger):
@@ -66,7 +66,7 @@ def test_the_machines_clock_is_that_of_the_universe_and_comes_back() -> None:
 
 
 class LedgerOfManyClocks(Ledger):
-    """Reads five clocks for each event that it takes."""
+    """A ledger that reads five clocks for each event."""
 
     def is_new(self, event: dict[str, Any]) -> bool:
         self.read = time.time(), time.monotonic(), datetime.now().astimezone(), monotonic(), time.perf_counter()
@@ -76,7 +76,7 @@ class LedgerOfManyClocks(Ledger):
 
 @pytest.fixture
 def frequent_collections() -> Iterator[None]:
-    """Collect garbage all the time, and read the clock at each collection, as Hypothesis does."""
+    """Collect garbage often, and read a clock at each collection, as Hypothesis does."""
     before, callback = gc.get_threshold(), lambda phase, info: time.perf_counter()
     gc.callbacks.append(callback)
     gc.set_threshold(100)
@@ -87,7 +87,7 @@ def frequent_collections() -> Iterator[None]:
 
 @pytest.mark.usefixtures("frequent_collections")
 def test_reads_of_the_machines_clock_are_counted() -> None:
-    """In the first universe, and of the application alone: those that show its time, and those that are not simulated."""
+    """Clock reads of the application are counted in the first universe, by whether they are simulated."""
     result = testing.explore(LedgerOfManyClocks, universes=1)
     times = result.counts["read"]
 
@@ -102,7 +102,7 @@ def test_reads_of_the_machines_clock_are_counted() -> None:
 
 @pytest.mark.slow
 def test_the_traffic_has_every_event_of_cards_and_users() -> None:
-    """All kinds of events but deposits, which are not of cards."""
+    """The traffic has all kinds of events except micro deposits."""
     kinds: set[str] = set()
 
     class Recorder(Ledger):
@@ -116,7 +116,7 @@ def test_the_traffic_has_every_event_of_cards_and_users() -> None:
 
 
 class FinishedUniverse(Universe):
-    """A finished universe, as invariants see it."""
+    """A finished universe with the given postings and books."""
 
     def __init__(self, posted: list[int], booked: int) -> None:
         self.posted, self.books = [("t", cents) for cents in posted], {"t": booked}
@@ -134,7 +134,7 @@ class FinishedUniverse(Universe):
     ],
 )
 def test_the_explanation_with_the_fewest_events_is_given(posted: list[int], booked: int, rule: str) -> None:
-    """A lost refund is not a purchase that counted twice."""
+    """A wrong balance is explained by the smallest number of lost or repeated events."""
     with pytest.raises(InvariantBroken) as broken:
         transactions_agree(FinishedUniverse(posted, booked))
 
@@ -161,7 +161,7 @@ class Application(Ledger):
 
 
 def test_modules_are_loaded_afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a new process loads them; without that, what a module remembers is named."""
+    """With `fresh_modules` each universe reloads the module. Without it, module state is reported."""
     (tmp_path / "fresh_shop.py").write_text(SHOP)
     monkeypatch.syspath_prepend(tmp_path)
     import fresh_shop  # type: ignore[import-not-found]
@@ -185,7 +185,7 @@ def test_what_outlives_a_universe_is_named_without_a_story() -> None:
 
 
 def test_an_invariant_reads_the_application_and_its_database() -> None:
-    """Reading is possible at the end, and writing is not."""
+    """An invariant can read the application's database, but not write to it."""
     read = []
 
     def rows(universe: Universe) -> None:
@@ -201,7 +201,7 @@ def test_an_invariant_reads_the_application_and_its_database() -> None:
 
 @pytest.mark.slow
 def test_deliveries_differ_in_form_and_not_in_content() -> None:
-    """Blanks, escapes, merchants in other scripts: the same JSON, signed as it is sent."""
+    """Deliveries have several JSON notations, each correctly signed."""
     forms: set[tuple[bool, ...]] = set()
 
     class Notes(Ledger):

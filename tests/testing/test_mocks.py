@@ -1,4 +1,4 @@
-"""Tools that answer in place of the network see the calls of both clients, with the URL that goes out; none is forgotten.
+"""Mocking tools see the calls of both clients, with their URLs. Without a mock, no test reaches a real service.
 
 Where no tool answers, a test does not reach a real service.
 """
@@ -23,7 +23,7 @@ CONTRACTS = f"{URL}/issuing/tenants/contracts"
 
 
 def both(**how: Any) -> list[Any]:
-    """Call a service with the synchronous client and the asynchronous one, and return both results."""
+    """Call a service with the synchronous and the asynchronous client, and return both results."""
 
     async def awaited() -> Any:
         async with AsyncClient(base_url=URL, api_key=KEY, **how) as client:
@@ -45,7 +45,7 @@ def test_respx_sees_the_calls() -> None:
 
 @pytest.mark.parametrize("transport", ["default", "given"])
 def test_what_a_mock_raises_is_what_happened(transport: str) -> None:
-    """A connection that a mock refuses was not sent; a time-out after an effect leaves its outcome unknown."""
+    """A mocked connection error means not sent. A mocked timeout after an effect means an unknown outcome."""
     respx = pytest.importorskip("respx")
     how = {"transport": httpx.HTTPTransport()} if transport == "given" else {}
     with respx.mock, Client(base_url=URL, api_key=KEY, **how) as client:
@@ -64,13 +64,13 @@ def test_what_a_mock_raises_is_what_happened(transport: str) -> None:
 
 @pytest.mark.parametrize("environment", ["sandbox", "production"])
 def test_nothing_real_is_called_in_a_test(environment: Any) -> None:
-    """A host of others, no transport, and no tool that answers: the call does not leave, and says what to do."""
+    """A call to another host without a mock or transport is not sent, and the error says what to do."""
     with pytest.raises(NotSent, match=r"a pytest test would call api\.example\.com; give the client a transport"):
         both(environment=environment, journal=False if environment == "sandbox" else None)
 
 
 def test_a_transport_or_this_machine_may_be_called() -> None:
-    """A sandbox, a server of this machine, and any transport that is given on purpose."""
+    """A given transport, and a server on this machine, can be called."""
     sandbox = Sandbox(seed=7)
     with Client(base_url=URL, api_key=sandbox.full_key, transport=sandbox.transport()) as client:
         assert len(client.list_contracts()) > 0
@@ -111,7 +111,7 @@ def test_vcrpy(tmp_path):
 
 @pytest.mark.slow
 def test_pytest_httpx_and_vcrpy_see_the_calls(tmp_path: Path) -> None:
-    """In a project of others, since the plugins are off here."""
+    """Both tools work in a separate project, because their plugins are off in this one."""
     pytest.importorskip("pytest_httpx")
     pytest.importorskip("vcr")
     (tmp_path / "test_mocks.py").write_text(TESTS, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Recorded traffic of any form: mutated files end in a result or in an error of the workbench, never in one of Python."""
+"""Recorded traffic of any form: mutated files give a result or a workbench error, never an error of Python."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ ODD: list[Any] = [
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths of all values."""
+    """Return the paths of all values in a JSON value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(place for name, item in items for place in places(item, (*path, name)))]
 
@@ -47,7 +47,7 @@ def mutated(value: Any, dice: random.Random) -> Any:
 
 @pytest.fixture(scope="module")
 def recorded() -> tuple[list[Any], list[Any]]:
-    """Entries of a HAR file whose bodies are JSON values, and events."""
+    """Return entries of a HAR file with bodies as JSON values, and events."""
     sandbox, har = Sandbox(seed=7), Har()
     traffic = Traffic(sandbox, in_process(sandbox), har)
     traffic.run()
@@ -61,7 +61,7 @@ def recorded() -> tuple[list[Any], list[Any]]:
 
 
 def as_text(entry: Any) -> Any:
-    """Return an entry with its bodies as text again, where it still has them."""
+    """Return an entry whose bodies are texts again, if they are present."""
     for part in (entry.get("request"), entry.get("response")) if isinstance(entry, dict) else ():
         for name in ("postData", "content"):
             body = part.get(name) if isinstance(part, dict) else None
@@ -71,7 +71,7 @@ def as_text(entry: Any) -> Any:
 
 
 def with_odd_members(entries: list[Any], value: Any) -> Iterator[Any]:
-    """Yield an answer of each status with a value in the place of each of its members and of one more."""
+    """Yield an answer of each status with one member replaced by the value, or with an additional member."""
     for entry in {entry["response"]["status"]: entry for entry in entries}.values():
         answer = entry["response"]["content"]["json"]
         for name in [*answer, "addedLater"] if isinstance(answer, dict) else ():
@@ -83,7 +83,7 @@ def with_odd_members(entries: list[Any], value: Any) -> Iterator[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, pytest.param((len(ODD) + 1) // 2, marks=pytest.mark.soak)])
 def test_mutated_traffic_raises_no_error_of_python(recorded: Any, rounds: int, tmp_path: Path) -> None:
-    """Values of other types at any place, missing members, half and control characters; unusual answers."""
+    """Mutated calls and events raise no error of Python, and the output has no control sequences."""
     entries, events = recorded
     for number in range(rounds):
         dice = random.Random(number)
@@ -105,7 +105,7 @@ def test_mutated_traffic_raises_no_error_of_python(recorded: Any, rounds: int, t
 
 
 def test_a_python_error_of_the_replay_is_counted_in_the_notes(recorded: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    """A defect of the sandbox is not taken for another behavior of the service without a note."""
+    """Calls that fail in the sandbox with an error of Python are counted in a note."""
 
     def broken(*_: object) -> None:
         raise TypeError("a defect")

@@ -1,4 +1,4 @@
-"""`learn` of a session: at most seven reads, none with an effect, and what they show."""
+"""`learn` on a session makes at most seven reads, has no effect, and reports what the answers show."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ ROWS = [
 
 
 def service(page: Callable[[httpx.QueryParams], list[Any]]) -> tuple[Any, list[httpx.Request]]:
-    """Return a client of a service that answers rewards with a page, and the requests that it gets."""
+    """Return a client of a service that answers rewards with a page, and the list of its requests."""
     asked: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -40,7 +40,7 @@ def found(learned: Any) -> dict[str, str]:
 
 
 def test_the_sandbox_keeps_its_assumptions() -> None:
-    """On the sandbox, which is built on the assumptions, none is refuted, and nothing has an effect."""
+    """On the sandbox, assumptions about parameters are confirmed, and no call has an effect."""
     api = wb.connect()
     learned = wb.learn(api, user_id=api.sandbox.guide()["rewards_users"][0]["id"])
     statuses = found(learned)
@@ -61,7 +61,7 @@ KNOWS: dict[str, Callable[[list[Any], httpx.QueryParams], list[Any]]] = {
 
 @pytest.mark.parametrize("ignored", [*KNOWS, "nothing"])
 def test_a_name_that_is_ignored_is_refuted(ignored: str) -> None:
-    """A service ignores a query that it does not know, and answers 200: only what it answers shows that it knows a name."""
+    """If the answers do not depend on a parameter, its assumed name is refuted."""
 
     def page(query: httpx.QueryParams) -> list[Any]:
         rows = ROWS
@@ -82,7 +82,7 @@ def test_a_name_that_is_ignored_is_refuted(ignored: str) -> None:
 
 
 def test_what_any_answer_would_look_like_shows_nothing() -> None:
-    """Rows of one type, or fewer than the limit."""
+    """An answer without rows confirms no parameter."""
     api, _ = service(lambda _: [{"type": "earned", "id": "1"}][:0])
     shown = found(wb.learn(api, user_id=CARD))
 
@@ -98,6 +98,6 @@ def test_what_any_answer_would_look_like_shows_nothing() -> None:
     ids=repr,
 )  # fmt: skip
 def test_a_service_that_cannot_be_read_is_an_error(answer: Any, error: type[Exception]) -> None:
-    """A service that refuses the first read, or does not answer it, fails with what happened."""
+    """If the first read is refused or gets no answer, its error is raised."""
     with pytest.raises(error):
         wb.learn(client_on(Service(answer)), user_id=CARD)

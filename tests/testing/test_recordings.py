@@ -1,4 +1,4 @@
-"""Recordings: nothing private is in them."""
+"""Recordings contain the calls in order, and nothing private."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from tests.sandbox.driver import PERSON
 from workbench import testing
-from workbench.base.errors import NotFound
+from workbench.base.errors import NotFound, UsageError
 from workbench.base.schema.walk import snake
 
 APPLICANT = {snake(name): value for name, value in PERSON.items()}
@@ -20,7 +20,7 @@ def lines(path):
 
 
 def purchase(api, card):
-    """Authorize, be refused a refund, reverse, and read."""
+    """Make a purchase, a reversal, a refused dispute update and a read."""
     made = api.simulate_authorization(
         card_id=card, amount=1250, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
     )
@@ -48,7 +48,7 @@ def test_a_recording_holds_the_calls_in_order(recorded):
 
 
 def test_nothing_private_is_recorded(tmp_path):
-    """Neither of a request, nor of a response, nor of an error's words."""
+    """The recording contains no private value of a request, response or error, and no key."""
     api = wb.connect(check=False)
     private = {"first_name": "Adalind", "national_id": "000654321", "birth_date": "1988-07-06"}
     with testing.record(api, tmp_path / "calls.ndjson"):
@@ -66,7 +66,7 @@ def _applicant():
 
 
 def test_a_recording_of_a_failing_service(tmp_path):
-    """A fault is recorded as it came."""
+    """Each attempt is recorded, including one that fails."""
     api = testing.session(faults=[{"kind": "status", "of": "list_contracts", "status": 503, "times": 1}])
     with testing.record(api, tmp_path / "calls.ndjson"):
         assert api.list_contracts()
@@ -74,7 +74,7 @@ def test_a_recording_of_a_failing_service(tmp_path):
 
 
 def test_a_block_that_raises_is_recorded(recorded, tmp_path):
-    """The calls that were answered before the error are written, and the error is that of the block."""
+    """If the block raises, the calls before the error are recorded, and the error is raised."""
 
     def raise_after(calls, name):
         with testing.record(api, tmp_path / name):
@@ -90,3 +90,16 @@ def test_a_block_that_raises_is_recorded(recorded, tmp_path):
 
     assert len(lines(tmp_path / "partly.ndjson")) == 4
     assert not (tmp_path / "none.ndjson").exists()
+
+
+@pytest.mark.parametrize("name", ["", "missing/calls.ndjson"], ids=["a folder", "a missing folder"])
+def test_a_recording_that_cannot_be_written_begins_no_call(tmp_path, name):
+    """The path is checked before the block runs, so that no call is carried out and then not recorded."""
+    api, calls = wb.connect(), []
+    with (
+        pytest.raises(UsageError, match="path must name a file in an existing folder"),
+        testing.record(api, tmp_path / name),
+    ):
+        calls.append(api.list_contracts())
+
+    assert calls == []

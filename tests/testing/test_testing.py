@@ -1,4 +1,4 @@
-"""What tests of an application use: sessions, coverage and the pytest plugin."""
+"""Tools for testing an application: sessions, coverage and the pytest plugin."""
 
 import subprocess
 import sys
@@ -70,6 +70,14 @@ def test_marked(workbench_session):
     with pytest.raises(Exception, match="refused"):
         buy(workbench_session)
 
+@pytest.mark.xfail(raises=ValueError, strict=True)
+@pytest.mark.workbench(behavor="observed")
+def test_misspelled(workbench_session): ...
+
+@pytest.mark.xfail(raises=ValueError, strict=True)
+@pytest.mark.workbench("observed")
+def test_without_a_keyword(workbench_session): ...
+
 def test_served(served_sandbox):
     assert httpx.get(served_sandbox + "/_sandbox/guide").status_code == 200
 """
@@ -91,7 +99,7 @@ def test_the_plugin_gives_each_test_a_sandbox(tmp_path: Path, more: list[str]) -
         capture_output=True, text=True, check=False, timeout=100, cwd=Path(__file__).parents[2],
     )  # fmt: skip
 
-    assert "23 passed" in ended.stdout, ended.stdout + ended.stderr
+    assert "23 passed, 2 xfailed" in ended.stdout, ended.stdout + ended.stderr
 
 
 def _installed() -> bool:

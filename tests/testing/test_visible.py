@@ -1,4 +1,4 @@
-"""Values of an application reach a terminal and an assertion as text."""
+"""Values from an application are escaped in terminals and assertion messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ HOSTILE = ("\x1b]0;title\x07", "\u202eabc", "a\rb", "\x9b2J", "x\nimport os\nos.
 
 
 class Hostile:
-    """An application whose books hold what a terminal would obey."""
+    """An application whose books contain terminal control sequences."""
 
     def __init__(self, universe: Any) -> None:
         self.received = False

@@ -416,7 +416,7 @@ def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_exception_of_a_handler_ends_its_thread() -> None:
-    """Any exception of a handler is recorded, even one of a canceled task, and later events are handled."""
+    """After any exception, even one of a canceled task, the handler's thread goes on and handles all events."""
     inbox, seen = Inbox(accept_unsigned=True), []
     errors = [asyncio.CancelledError(), GeneratorExit(), KeyboardInterrupt()]
 
@@ -607,7 +607,7 @@ def test_an_atomic_async_handler_writes_in_the_transaction(tmp_path: Path) -> No
 
 
 def numbers(event: Event) -> Any:
-    """Be a generator function, whose body never runs."""
+    """A generator function, whose body never runs."""
     yield event
 
 

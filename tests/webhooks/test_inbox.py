@@ -394,7 +394,7 @@ def test_an_event_accepted_unsigned_carries_the_mark(tmp_path: Path, again: bool
 
 
 def test_a_wait_has_an_end() -> None:
-    """NaN, which comes before and after no time, is refused, and a time that is over is no wait."""
+    """NaN, which comes before and after no time, is refused, and a negative timeout ends at once."""
     with pytest.raises(UsageError, match="timeout must be a number of seconds, not NaN"):
         Inbox(accept_unsigned=True).wait("card.updated", timeout=float("nan"))
     with pytest.raises(EventTimeout):

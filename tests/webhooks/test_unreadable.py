@@ -128,7 +128,7 @@ def test_a_later_version_reads_them_again(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_unreadable_is_purged(tmp_path: Path) -> None:
-    """A purge by id or age removes an unreadable delivery permanently, and a redelivery does not restore it."""
+    """A purge by id removes an unreadable delivery permanently, and a redelivery does not restore it."""
     body = b'{"id": "e-1", "id": "person-4711"}'
     with Inbox(tmp_path / "inbox.db", keys=[KEY]) as inbox:
         inbox.receive(*signed(body))

@@ -25,7 +25,7 @@ def test_signature_is_hex_hmac_of_the_raw_body() -> None:
 
 
 def test_the_headers_of_the_standard_library_are_read() -> None:
-    """The headers of `http.server` are an `email.message.Message`, which is no mapping. A repeated one is invalid."""
+    """The headers of `http.server` are an `email.message.Message`, not a mapping. A repeated one is invalid."""
     sample, headers = sample_event("user.updated", OLD), Message()
     headers["SIGNATURE"] = sample.headers["Signature"]
 

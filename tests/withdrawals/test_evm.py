@@ -193,7 +193,7 @@ def test_halves_that_do_not_go_together(api, contract):
 
 
 def test_version_1_carries_no_half(api):
-    """The call of version 1 has seven arguments, and its owner sends it."""
+    """The call of version 1 takes no admin signature, and the contract's owner sends it."""
     withdrawal = planned(api, 1).sign()
     admin = withdrawal.plan.admin
     message = withdrawal.typed_data(nonce=0)

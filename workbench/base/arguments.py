@@ -18,7 +18,7 @@ from inspect import iscoroutinefunction
 from types import FunctionType, NoneType, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from workbench.base.errors import Problem, UsageError, WorkbenchError, not_allowed, unknown_name, visible
+from workbench.base.errors import Problem, UsageError, WorkbenchError, allowed_names, not_allowed, unknown_name, visible
 from workbench.base.frozen import frozen
 
 P = ParamSpec("P")
@@ -82,6 +82,16 @@ def argument_problem(name: str, value: object, hint: object) -> Problem | None:
         return Problem(name, "type", f"must be {_named(declared)}{unit} from {limit.low:,} to {limit.high:,}")
     item = ", or an item has the wrong type" if items_of(value) else ""
     return Problem(name, "type", f"must be {_named(declared)}, not {a_type(value)}{item}")
+
+
+_HOST = re.compile(r"[^\s/:@]+|\[?[0-9A-Fa-f:.]+\]?")
+
+
+def check_host_names(argument: str, names: Collection[str]) -> None:
+    """Raise UsageError if a name has a port, a path or a blank, since no request would match it."""
+    if wrong := [name for name in names if not _HOST.fullmatch(name)]:
+        rule = f"must be names without a port or path, such as localhost, not {allowed_names(wrong)}"
+        raise UsageError([Problem(argument, "format", rule)])
 
 
 def _fits(value: object, hint: object) -> bool:
@@ -283,9 +293,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         known = f"; {_public_name(function, args)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
     with suppress(NameError, TypeError):  # the annotated type may be imported only for type checkers
-        annotated = [(name, parameters[name].annotation) for name in names]
-        hints = {name: annotation for name, annotation in annotated if annotation is not inspect.Parameter.empty}
-        hints |= typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+        hints = _hints(function)
         checked = (
             argument_problem(name, value, hints[name])
             for name, value in bound.arguments.items()
@@ -295,11 +303,22 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
     return []
 
 
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of a function's parameters."""
+    parameters = inspect.signature(function).parameters.values()
+    hints = {each.name: each.annotation for each in parameters if each.annotation is not inspect.Parameter.empty}
+    return hints | typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+
+
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
     """Return the problems with arguments that caused a Python error, such as a missing attribute or column."""
     bound = inspect.signature(function).bind(*args, **given).arguments
+    with suppress(NameError, TypeError):  # an argument of exactly the annotated type is not the cause
+        hints = _hints(function)
+        right = {name for name, x in bound.items() if type(x) is not object and type(x) in kinds_of(hints.get(name))}
+        bound = {name: value for name, value in bound.items() if name not in right}
     if isinstance(error, KeyError):
         column = error.args[0] if error.args else None
         frames = [name for name, value in bound.items() if hasattr(value, "columns") and column not in value.columns]

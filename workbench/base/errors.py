@@ -399,7 +399,8 @@ class UnexpectedAnswer(WorkbenchError):
         self.problems = tuple(problems)
         self.body = body
         self.status: int | None = status
-        super().__init__(message + (f" {_listed(self.problems)}" if self.problems else ""))
+        named = tuple(attrs.evolve(problem, path=problem.path or "the answer") for problem in self.problems)
+        super().__init__(f"{message.rstrip(' :.')}: {_listed(named)}" if named else message)
 
 
 class ResponseTooLarge(UnexpectedAnswer):

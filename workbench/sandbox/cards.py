@@ -31,7 +31,7 @@ _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
 
 
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
-    """Authorize a transaction and place a hold, or decline it if the request asks for a decline."""
+    """Authorize a transaction and place a hold, or decline it: on request, or because of the card's status or limit."""
     card = context.get_for_tenant("card", request.card_id)
     is_active = card["status"] == "active"
     if not is_active and context.settings["card_not_active"] != "declined":  # assumed: card_not_active, inactive_user

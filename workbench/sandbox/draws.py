@@ -21,7 +21,7 @@ Options = tuple[Sequence[str], Sequence[float]]
 
 
 class Choices(Protocol):
-    """Source of the choices of a purchase. Each choice has a name."""
+    """Source of the random choices for a purchase. `what` is the name of a choice."""
 
     def pick(self, what: str, options: Options) -> str: ...
     def between(self, what: str, knots: Sequence[float]) -> float: ...
@@ -36,7 +36,7 @@ class Dice(Random):
         return names[bisect(totals, self.random() * totals[-1], 0, len(totals) - 1)]
 
     def between(self, what: str, knots: Sequence[float]) -> float:
-        """Return a random value with the given quantiles."""
+        """Return a random value from the distribution with the quantiles `knots`."""
         return quantile(knots, self.random())
 
 
@@ -46,7 +46,7 @@ class Lists:
     Args:
         program: Members of a program file. In addition, `outcomes` may list outcomes with their shares, and a category
             may list the names of its merchants.
-        names: Names of the merchants, and the running totals of their weights.
+        names: Names of merchants for categories that list none, and the running totals of the names' weights.
     """
 
     def __init__(self, program: Members, names: Options = ((), ())) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.arguments import check_host_names, hide_arguments_of_methods
 from workbench.base.errors import Problem, UnusableFile, UsageError, not_allowed
 from workbench.base.system.http_post import THIS_MACHINE
 from workbench.base.system.messages import LOOPBACK, Request, Response
@@ -126,6 +126,7 @@ class Sandbox(Controls):
         arguments |= {"clock": clock, "path": path, "api_key": api_key}
         if problems_found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(problems_found, of="Sandbox")
+        check_host_names("webhook_hosts", webhook_hosts)
         name, settings = read_behavior(behavior)
         start, speed = clock_settings(clock)
         store = open_store(path)

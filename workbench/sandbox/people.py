@@ -86,7 +86,7 @@ def _change_user(context: RequestContext, user: Record, changes: Record) -> Reco
 
 
 def holder_of(store: Store, user_id: str, names: int) -> Record:
-    """Return a user with the names that applied after `names` changes of name, when an event occurred."""
+    """Return a user with the names at the time of an event, when the names had changed `names` times."""
     user: Record = store.get("user", user_id)
     return user if user.get("names", 0) == names else {"id": user_id, **store.get("former", f"{user_id}:{names}")}
 
@@ -181,7 +181,7 @@ def decide(
 
 
 def links(settings: Members, applicant: Record, sign: Any = None) -> Record:
-    """Return the links that a person's status has, by attribute name. assumed: status_links"""
+    """Return the links to application pages that go with a person's status, by attribute name. assumed: status_links"""
     if applicant["status"] not in settings["status_links"]:
         return {}
     pages = {"application_completion_link": "complete"}

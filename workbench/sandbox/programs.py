@@ -45,7 +45,7 @@ class Cohort:
     share: Number = about("Share of all users", _SHARE)
     joined: tuple[Number, ...] = about("Days since they joined, as quantiles", _DAYS)
     active: tuple[Number, ...] = about(
-        "Share of the days since joining until the last purchase, as quantiles; with a larger share, users buy more",
+        "Share of the time since joining that passed before the last purchase, as quantiles",
         _SHARE,
     )
     purchases: tuple[Number, ...] = about("Purchases of a user, as quantiles", _COUNT)
@@ -81,7 +81,7 @@ class CastCard:
 
 @record
 class CastContract:
-    """A collateral contract of a user in the program file."""
+    """A collateral contract of a listed user."""
 
     chain_id: int = about("Chain", Rule(minimum=1, maximum=10**12))
     version: int = about("Contract version", Rule(minimum=1, maximum=2), default=2)

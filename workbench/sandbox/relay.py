@@ -73,7 +73,7 @@ class DeliveryRelay:
                 waiting.answered.set()
 
     async def fetch(self, urls: Collection[str], *, wait: bool) -> list[Record]:
-        """Return the waiting deliveries to some URLs, each delivery once. With `wait`, wait briefly for a delivery."""
+        """Return the waiting deliveries to the given URLs, each delivery once. With `wait`, wait briefly for one."""
         until = monotonic() + (_POLL_SECONDS if wait else 0)
         while True:
             now = monotonic()

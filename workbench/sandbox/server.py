@@ -65,7 +65,7 @@ NOT_JSON = "the content type must be application/json"
 _DOCS = "/docs/"
 _READING = ("GET", "HEAD")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
-_PART = 200  # number of rows per read and write
+_PART = 200  # number of rows read while the state is locked
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
@@ -152,18 +152,18 @@ class App:
         return scheme + space + self._own_keys.get(key, key)
 
     def _callers_key(self, key: str) -> str:
-        """Return this URL's key in place of the sandbox's key."""
+        """Return the key that replaces a key of the sandbox at this URL; the same key if none replaces it."""
         return self._new_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:
         """Return the path prefix of this sandbox, which the server and a trusted proxy determine."""
-        given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
+        given = (request.headers.get("x-forwarded-prefix") or "").rstrip("/") if self._forwarded else ""
         return (given if _PREFIX.fullmatch(given) else "") + self._path
 
     def _base_url(self, request: Request) -> str:
         """Return the URL of this sandbox with the host name that the caller used."""
-        given = request.headers.get("x-forwarded-proto") if self._forwarded else None
-        scheme = given if given in {"http", "https"} else self._scheme
+        given = (request.headers.get("x-forwarded-proto") or "").partition(",")[0].strip().lower()
+        scheme = given if self._forwarded and given in {"http", "https"} else self._scheme
         return f"{scheme}://{request.headers.get('host')}{self._prefix(request)}"
 
     def _describe(self, request: Request, headers: Texts, body: bytes) -> Response:

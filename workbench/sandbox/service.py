@@ -27,7 +27,7 @@ from workbench.service.interface.table import Failure, Operation
 
 MAX_BODY = 1_000_000  # in bytes; the longest text evidence takes 786 kB if each character is escaped
 MAX_WHOLE = 2**53 - 1
-_MAX_PARAMETERS = 100  # of a query
+_MAX_PARAMETERS = 100  # maximum number of query parameters
 
 NO_ROUTE = Failure(
     status=404,

@@ -88,7 +88,7 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
 
 
 class TenantBuilder:
-    """Builder of a tenant with a small world and without a key."""
+    """Builder of a tenant and its records. It creates no API key."""
 
     def __init__(self, store: Store, seeds: Seeds, name: str, kind: Members, start: int) -> None:
         self.store = store

@@ -179,6 +179,8 @@ def listen(
         unsigned: Accept unsigned deliveries and mark them unverified.
         allow_host: Another host name under which senders reach the receiver, such as a tunnel's host name.
     """
+    if count is not None and count < 1:
+        raise usage_error("--count must be at least 1.")
     target = _target(forward_to) if forward_to else None
     deadline = None if timeout is None else monotonic() + timeout
     with ExitStack() as stack:

@@ -177,7 +177,7 @@ def serve_until_stopped(
         try:
             names = served_names(at.host, at.host_name)
         except ValueError as error:
-            raise usage_error(f"--host-name is missing: {error}") from None
+            raise usage_error(f"--host-name: {error}") from None
         files, notes = (at.certfile, at.keyfile), []
         if at.self_signed:
             from workbench.sandbox.server import self_signed
@@ -263,7 +263,7 @@ def serve(
         if path is None
         else f"The state is stored in {path}."
     )
-    certificate = (path or kept_path()).with_name("sandbox-tls.crt")
+    certificate = (path or kept_path()).parent / "sandbox-tls.crt"
     serve_until_stopped(make, introduce, at, own_certificate=certificate, kept=note, forwarded=forwarded)
 
 
@@ -274,7 +274,7 @@ def _given_key(file: Path | None) -> str | None:
     try:
         return input_text(file, _MAX_KEY_FILE)
     except OSError as error:
-        raise usage_error(f"--api-key-file: {error}") from None
+        raise usage_error(f"--api-key-file: {error.strerror or error}") from None
 
 
 def __getattr__(name: str) -> Callable[..., int | None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from workbench.base.errors import visible
+from workbench.base.errors import WorkbenchError, visible
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, TYPED, say, usage_error
 from workbench.terminal.where import CommandLine, Name, Url, Whole
 
@@ -65,14 +65,17 @@ def explore(
     from workbench import testing
     from workbench.sandbox import Sandbox
 
-    result = testing.explore(
-        _load(application),
-        universes=universes,
-        seed=seed,
-        universe=universe,
-        sandbox=None if behavior is None else Sandbox(behavior=behavior),
-        progress=True,
-    )
+    factory, sandbox = _load(application), None if behavior is None else Sandbox(behavior=behavior)
+    try:
+        result = testing.explore(
+            factory, universes=universes, seed=seed, universe=universe, sandbox=sandbox, progress=True
+        )
+    except WorkbenchError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any error of the application
+        where = "; ".join(getattr(error, "__notes__", ()))
+        text = visible(f"{application} failed: {type(error).__name__}: {error}", 500)
+        raise usage_error(f"{text}{where and f' ({where})'}") from None
     return _show(result)
 
 

@@ -183,7 +183,8 @@ class Deliveries(Life):
             and delivery.attempts < 3
             and self._decide(f"acknowledgment of {delivery.name} {delivery.attempts}", 2, 0.06)
         )
-        self.add_line("response", f"{status} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
+        shown = repr(status) if isinstance(status, str) and not status.startswith("500 (") else status
+        self.add_line("response", f"{shown} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
         if lost:
             self.counts["acknowledgments lost"] += 1
         if delivery.kind == "forged":

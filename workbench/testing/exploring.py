@@ -5,24 +5,28 @@ from workbench import testing
 testing.explore(lambda universe: Application(universe.connect_async(), universe.database(), universe.key))
 """
 
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from workbench.base.errors import visible
+from workbench.base.arguments import a_type
+from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.system.progress import Progress, progress_callback
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
-from workbench.service.rendering.text import Cell, Sheet
+from workbench.service.rendering.text import Cell, Sheet, counted
 from workbench.testing.decisions import Breach, Decisions, Moment, Numbers
 from workbench.testing.http_application import HttpApplication, HttpUniverse
+from workbench.testing.loop import NotSimulated
 from workbench.testing.machine import MachineClock, machine_clock
 from workbench.testing.universe import Universe, unequal
 
@@ -143,7 +147,7 @@ class Exploration(Shown):
         """Return the result as a sheet."""
         failure, status = self.failure, Cell(("tried",))
         code: list[str] = []
-        lines = [f"tried: {self.universes:,} universes, {self.universes / self.seconds:,.0f} a second"]
+        lines = [f"tried: {counted(self.universes, 'universes')}, {self.universes / self.seconds:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
         if failure is not None:
             status = Cell(("✗ wrong",), "status:failed")
@@ -172,15 +176,23 @@ class _Explorer:
             universe = make(self.application, self.sandbox, decisions, Path(folder), **self.options)
             try:
                 with machine.counting(universe.counts) if machine is not None and is_first else nullcontext():
-                    universe.run()
+                    try:
+                        universe.run()
+                    except SystemExit as error:
+                        raise NotSimulated(f"the application called sys.exit({error.code!r})") from None
                 for invariant in () if universe.breaches else self.invariants:
                     try:
-                        invariant(universe)
+                        returned = invariant(universe)
                     except AssertionError as error:
                         name = getattr(invariant, "__name__", "invariant").replace("_", " ")
                         breach = getattr(error, "breach", Breach(name, str(error) or "does not hold"))
                         universe.breaches.append(breach)
                         break
+                    if returned is not None:  # the result of a function that is asynchronous or returns False
+                        problem = Problem(
+                            "invariants", "type", f"must raise AssertionError, not return {a_type(returned)}"
+                        )
+                        raise UsageError([problem], of="explore")
             finally:
                 universe.close()
         if is_first and self.plain_was_right is None:
@@ -276,7 +288,18 @@ def explore(
 
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
+        UsageError: An argument is not allowed, or the application or an invariant has an unexpected form.
     """
+    problems = []
+    if type(universes) is not int or universes < 1:
+        problems.append(Problem("universes", "minimum", "must be a whole number, at least 1"))
+    if isinstance(fresh_modules, str):
+        problems.append(Problem("fresh_modules", "type", "must be a list of module names, not text"))
+    else:
+        unknown = [name for name in fresh_modules if name not in sys.modules and find_spec(name) is None]
+        problems += [Problem("fresh_modules", "unknown", f"there is no module {name}") for name in unknown]
+    if problems:
+        raise UsageError(problems, of="explore")
     with nullcontext() if isinstance(application, HttpApplication) else machine_clock() as machine:
         sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         options = {"guide": sandbox.guide(), "scenario": scenario, "machine": machine, "fresh_modules": fresh_modules}

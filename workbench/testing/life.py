@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from workbench.base.errors import Problem, UsageError
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.calls.pace import Clock
@@ -270,6 +271,10 @@ class Life:
 
         def start() -> None:
             process.application = self._loaded()(self)
+            lacking = [name for name in ("receive", "books") if not hasattr(process.application, name)]
+            if lacking:
+                problems = [Problem(f"application.{name}", "required", "is missing") for name in lacking]
+                raise UsageError(problems, of="explore")
             main = getattr(process.application, "main", None)
             if inspect.iscoroutinefunction(main):
                 loop.start(main(), "main")
@@ -323,6 +328,7 @@ class Life:
         except Exception as error:
             if isinstance(error, NotSimulated) or label in ("start", "books", "holds"):
                 raise
+            self.counts[f"failures of {label} ({type(error).__name__})"] += 1
             self.add_line("error", f"{label} failed: {type(error).__name__}: {error}")
             return None
         finally:
@@ -351,6 +357,7 @@ class Life:
     def _failed_task(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if error is not None and not isinstance(error, ProcessKilled):
+            self.counts[f"failures of a task ({type(error).__name__})"] += 1
             self.add_line("error", f"a task failed: {type(error).__name__}: {error}")
 
     def _before(self) -> None:

@@ -29,9 +29,12 @@ def record(api: object, path: str | Path) -> Iterator[None]:
         path: Path of the file; an existing file is replaced.
 
     Raises:
-        UsageError: No call was answered.
+        UsageError: No call was answered, or the file cannot be created.
     """
     check_name(path)
+    file = Path(path).absolute()
+    if not file.parent.is_dir() or (file.exists() and not file.is_file()):
+        raise UsageError([Problem("path", "path", "must name a file in an existing folder")], of="record")
     if not hasattr(api, "responses"):
         raise UsageError([Problem("api", "type", "must be a session or client")], of="record")
     with api.responses() as responses:
@@ -41,7 +44,7 @@ def record(api: object, path: str | Path) -> Iterator[None]:
             completed = True
         finally:
             if completed or responses:
-                write_file(Path(path), lines_of(responses))
+                write_file(file, lines_of(responses))
 
 
 def lines_of(responses: Iterable[HttpResponse]) -> bytes:

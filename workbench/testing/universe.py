@@ -11,7 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from workbench.base.errors import ApiError
+from workbench.base.arguments import a_type
+from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.schema.rules import FULL
 from workbench.sandbox.cards import authorize, refund, reverse
 from workbench.sandbox.draws import Lists, Options, draw, read_lists
@@ -176,7 +177,11 @@ class Universe(Deliveries):
                 if not process.loop.step():
                     self.move(process.loop.next_time() or self.now)
             books = task.result()
-        return {str(name): cents for name, cents in dict(books).items() if cents != 0}
+        try:
+            return {str(key): cents for key, cents in dict(books).items() if cents != 0}
+        except (TypeError, ValueError):
+            problem = Problem(f"application.{name}", "type", f"must return a mapping, not {a_type(books)}")
+        raise UsageError([problem], of="explore")
 
     def _finish(self) -> None:
         process = self._alive()

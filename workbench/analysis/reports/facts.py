@@ -134,7 +134,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         if not pd.isna(lag) and not _LEAST_LAG <= lag <= _MOST_LAG:
             given = given.mask(rows)
             notes.append(
-                f"The times of {name} come from another clock than the events ({_lag(abs(lag))} apart) and are "
+                f"The times of {name} come from a different clock than the events ({_lag(abs(lag))} apart) and are "
                 "not used."
             )
     own = own.fillna(given.where(mask(clock == "event")))

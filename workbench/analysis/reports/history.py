@@ -16,7 +16,7 @@ from workbench.analysis.reports.points import PointReports
 from workbench.analysis.reports.record_reports import RecordReports
 from workbench.analysis.reports.source_columns import OWN
 from workbench.analysis.reports.sources import Left, is_other
-from workbench.analysis.reports.view import Columns
+from workbench.analysis.reports.view import UNKNOWN_AMOUNT, Columns
 from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
 from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError
@@ -150,7 +150,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         moved = facts.loc[is_moved, [name for name in facts if name in _MOVED or str(name).removeprefix(OWN) in groups]]
         moved, left, period = self._rows(moved, "at", freq)
         unknown = mask(moved["posted_cents"].isna())
-        left.append(Left("with an unknown amount", moved[unknown]))
+        left.append(Left(UNKNOWN_AMOUNT, moved[unknown]))
         moved = moved[~unknown]
         keys = self._keys(moved, groups, period, _SPEND, "history.spend")
         rows = Rows(moved, keys, facts, moved.index.to_numpy())

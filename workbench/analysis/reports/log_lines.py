@@ -209,7 +209,7 @@ class BlockReader:
         masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
-        # For each wire path, whether each kind has that member or object. The last entry, for unknown kinds, is False.
+        # For each wire path, whether events of each kind can have it. The last entry (unknown kinds) is False.
         self._has: dict[str, Any] = {}
         for place, kind in enumerate(self._names):
             for path in _all_paths(events_layout({kind}).columns):

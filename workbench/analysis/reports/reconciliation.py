@@ -141,6 +141,8 @@ def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataF
     if stated.notna().any() or ("currency" in ledger and ledger.empty):
         if stated.isna().any():
             raise UsageError("the ledger has rows without a currency: fill them, or drop the column", of=_OF)
+        if not stated.str.fullmatch("[a-z]{3}").all():
+            raise UsageError("the ledger's currencies must be codes of three letters, such as USD", of=_OF)
         side["currency"] = stated.array
     else:
         codes = [history.scope.currency] if history.scope.currency else [*theirs["currency"].dropna().unique()]
@@ -167,8 +169,8 @@ def _times(ledger: pd.DataFrame, tz: str) -> Any:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
     given: pd.Series[Any] = ledger["at"]
     if not is_datetime64_any_dtype(given.dtype):
-        texts = given.astype(TEXT)
-        naive = ~texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False)
+        texts = given.astype(TEXT).str.strip()
+        naive = ~texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)? ?[+-]\d\d)$", regex=True, na=False)
         times = pd.to_datetime(texts.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
         local = times.dt.tz_localize(None).dt.tz_localize(tz, ambiguous=True, nonexistent="shift_forward")
         times = times.where(~mask(naive), local.dt.tz_convert("UTC").astype(TIME))

@@ -1,5 +1,6 @@
 """Convert the columns of frames from any file or library to the types that facts need. Errors name the column."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -67,7 +68,7 @@ def typed(frame: pd.DataFrame, dtypes: Mapping[str, Any], given: Mapping[str, st
     for name, dtype in dtypes.items():
         values = frame[name] if name in frame else pd.Series(index=frame.index, dtype=dtype)
         columns[name] = values if values.dtype == dtype else converted(values, dtype, given.get(name, name))
-        if dtype == "Int64" and values.dtype != dtype and _have_fraction(values[mask(columns[name].isna())]):
+        if dtype == "Int64" and values.dtype != dtype and _have_numbers(values[mask(columns[name].isna())]):
             raise UsageError(f"{given.get(name, name)} must be a whole number of minor units in each row", of="history")
         if name in _NOT_NEGATIVE and mask(columns[name] < 0).any():
             raise UsageError(f"{name} must be at least 0 in each row, including refunds", of="history")
@@ -88,6 +89,21 @@ _WRITTEN: Mapping[str, Callable[[str], str]] = {
     "action": lambda kind: kind.removeprefix("transaction."),
 }
 """Function that normalizes the texts of a column."""
+
+
+_MONEY = re.compile(r"[0-9][,.'\s][0-9]|[^\w\s.+-] *-?[0-9]|[0-9] *[^\w\s.]|[0-9] *[A-Za-z]{3}$|^[A-Za-z]{3} *-?[0-9]")
+"""Text of an amount with a separator, a symbol or a currency."""
+
+
+def ids_of(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
+    """Return a frame whose ids have no spaces around them, and UUIDs in lower case, as in the events of the service."""
+    columns = {}
+    for name in names:
+        if name in frame and not isinstance(frame[name].dtype, pd.CategoricalDtype):
+            texts = frame[name].astype(TEXT).str.strip()
+            is_upper = mask(texts.str.fullmatch("[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}"))
+            columns[name] = texts.where(~is_upper, texts.str.lower()) if is_upper.any() else texts
+    return frame.assign(**columns)
 
 
 def _from_number(text: str) -> str:
@@ -123,9 +139,11 @@ def _whole_number(value: Any) -> Any:
         return pd.NA
 
 
-def _have_fraction(values: "pd.Series[Any]") -> bool:
-    """Return whether a value is a number with a fraction, such as an amount in dollars."""
+def _have_numbers(values: "pd.Series[Any]") -> bool:
+    """Return whether a value is a number with a fraction or in another notation, such as 12.5, "$5" or "5,000"."""
     for value in values.dropna():
+        if isinstance(value, complex) or (isinstance(value, str) and _MONEY.search(value)):
+            return True
         with suppress(InvalidOperation, ValueError):
             exact = Decimal(str(value))
             if exact.is_finite() and exact != exact.to_integral_value():

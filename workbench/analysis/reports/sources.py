@@ -29,7 +29,7 @@ from workbench.analysis.reports.facts import (
     timed,
 )
 from workbench.analysis.reports.log_lines import NEW_KIND, NO_EVENT
-from workbench.analysis.reports.source_columns import cents_of, check_columns, converted, typed, words_of
+from workbench.analysis.reports.source_columns import cents_of, check_columns, converted, ids_of, typed, words_of
 from workbench.analysis.reports.transaction_rows import TIMES, events_of_transactions, newest_rows
 from workbench.analysis.tables.event_frames import UNREAD_TIME, events_frame
 from workbench.analysis.tables.read_table import read_table
@@ -53,6 +53,7 @@ _SPEND = {
 }  # fmt: skip
 """Member of an event's spend object for each column."""
 _TRANSACTION = frozenset({"transaction_id", "authorized_cents", "posted_cents", "refunded_cents"})
+_IDS = ("transaction_id", "event_id", "id", "body.id")
 _CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
 
 _OTHER = (
@@ -217,6 +218,7 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
     about: Any = frame.attrs
     notes = [] if "kind" in about else [UNKNOWN]
     more: dict[str, Any] = {"complete": about.get("complete")}
+    frame = ids_of(frame, _IDS)
     until = about.get("until") and datetime.fromisoformat(about["until"])
     if "posting" in frame and "transaction_id" in frame:
         frame = frame.assign(posting=words_of(frame["posting"], POSTINGS))
@@ -225,12 +227,18 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         repeated = mask(keys.duplicated() & table["event_id"].notna())
         caveat = Left("", table[repeated], "Postings that occur more than once: {count:,}{amounts}; each counts once.")
         table = table[~repeated].reset_index(drop=True)
-        caveats = (nameless, caveat, _equal(table, "event_id", DTYPES))
+        kindless = Left(
+            "", table[mask(table["posting"].isna())], "Rows without a posting: {count:,}{amounts}; each counts."
+        )
+        caveats = (nameless, caveat, kindless, _equal(table, "event_id", DTYPES))
         notes += _unit(table)
         return Reading("frame of postings", table, until or _last(table), tuple(notes), caveats, **more)
-    if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
+    absent = _TRANSACTION - set(frame)
+    if "authorized_cents" in frame and len(absent) == 1:
+        raise UsageError(f"the frame of transactions has no column {min(absent)}", of="history")
+    if "net_cents" in frame and "transaction_id" in frame and absent:
         return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
-    if _TRANSACTION <= set(frame):
+    if not absent:
         if "status" in frame:
             frame = frame.assign(status=words_of(frame["status"], STATUSES))
         newest, older = newest_rows(frame)
@@ -262,11 +270,15 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
 
 
 def _with_net(table: pd.DataFrame) -> pd.DataFrame:
-    """Fill missing net amounts of postings: the posted amount minus the refunded amount.
+    """Fill missing amounts of postings: the net amount is the posted amount minus the refunded amount.
 
     Raises:
         UsageError: A row has another net amount.
     """
+    table = table.assign(
+        posted_cents=table["posted_cents"].fillna(table["net_cents"] + table["refunded_cents"]),
+        refunded_cents=table["refunded_cents"].fillna(table["posted_cents"] - table["net_cents"]),
+    )
     net = table["posted_cents"] - table["refunded_cents"]
     if mask(table["net_cents"] != net).any():
         raise UsageError("net_cents must be posted_cents minus refunded_cents in each row", of="history")

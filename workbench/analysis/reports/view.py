@@ -18,7 +18,9 @@ from workbench.analysis.tables.rows import mark_report, with_checked_marks
 from workbench.base.errors import UsageError, not_allowed, visible
 
 Columns = str | Collection[str]
-_AS_KNOWN = {"facts", "_known", "_folded", "_begun_earlier"}
+UNKNOWN_AMOUNT = "with an unknown amount"
+"""Reason to leave out a posting."""
+_AS_KNOWN = {"facts", "_known", "_folded", "_begun_earlier", "_unknown"}
 """Cached values that change only if a filter has another `at`."""
 
 
@@ -55,6 +57,12 @@ class View:
         """Return the transactions whose authorization is not in the source."""
         rows = transactions_of(begun_earlier(self.facts))[["currency", *MONEY[2:]]]
         return Left("", rows, "Without an authorization in the source: {transactions}{amounts}.")
+
+    @cached_property
+    def _unknown(self) -> Left:
+        """Return the postings without a readable amount."""
+        rows = self.facts.loc[mask(self.facts["posted_cents"].isna()), ["currency"]]
+        return Left("", rows, f"Postings {UNKNOWN_AMOUNT}: {{count:,}}; no sum has them.")
 
     @property
     def until(self) -> datetime | None:
@@ -172,7 +180,9 @@ class View:
         **more: object,
     ) -> pd.DataFrame:
         """Return a frame with attributes: its filter, notes on its numbers, and caveats on rows by amount."""
-        sentences, entries = caveats_of([*left, self._known[1], self._begun_earlier, *self.reading.caveats], noun)
+        general = [self._known[1], self._begun_earlier, *self.reading.caveats]
+        general += [] if any(part.reason == UNKNOWN_AMOUNT for part in left) else [self._unknown]
+        sentences, entries = caveats_of([*left, *general], noun)
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
             sentences.append(f"Left out: {count:,} ({reason}).")

@@ -80,7 +80,8 @@ def read_on_cluster(
     threads = sum(cluster.nthreads().values())
     if not threads:
         raise UsageError("the cluster has no workers", of="rewards.fetch")
-    count = max(len(users) * MIN_USER_PAGES // TASK_PAGES, threads)  # if possible, a task for each thread
+    # There is at least one task for each thread, if there are enough users.
+    count = max(len(users) * MIN_USER_PAGES // TASK_PAGES, threads)
     size = max(-(-len(users) // count), 1)
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     at_once = max(min(threads, len(tasks)), 1)

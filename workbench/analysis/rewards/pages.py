@@ -148,7 +148,7 @@ class PageCursor:
             new_rows = len(page) - (OVERLAP if len(page) >= MAX_LIMIT else 0)
             offset = min(offset + max(new_rows, 1), MAX_OFFSET)
         usual = lengths[0] if lengths else MAX_LIMIT
-        least = 2 if usual == DEFAULT_LIMIT else 3  # pages that show a limit of the service's own
+        least = 2 if usual == DEFAULT_LIMIT else 3  # minimum number of pages that indicate a limit of the service
         if usual < MAX_LIMIT and len(lengths) >= least and all(n == usual for n in lengths[:-1]):
             self.limit_ignored, self.hidden = usual, False
         return False

@@ -288,7 +288,7 @@ class Reading:
         bodies, pages = batch
         index = len(bodies)
         bodies.append(body)
-        await asyncio.sleep(0)  # until the other workers have added the pages that arrived
+        await asyncio.sleep(0)  # let the other workers add the pages that have arrived
         if batch is self._batch:
             self._batch = [], []
             if bodies[1:]:

@@ -21,7 +21,7 @@ _IDEOGRAPHIC = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日")
 _COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)")
 _TIME = re.compile(
     r"(.+?)(?:[T ]|, )\s*(\d{1,2})[:.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?"
-    r"\s*([AaPp]\.?[Mm]\.?)?\s*(Z|UTC|GMT|[+-](?:0\d|1[0-4]):?[0-5]\d)?"
+    r"\s*([AaPp]\.?[Mm]\.?)?\s*(Z|UTC|GMT|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)?"
 )
 _MONTHS = (
     "january jan januar janner janvier janv enero ene gennaio gen januari janeiro stycznia sty",
@@ -121,7 +121,7 @@ def _date(year: str, month: str, day: str) -> date | None:
         return None
     number = int(year)
     if len(year) == 2:
-        if number > _LAST_SHORT_YEAR:  # the century is ambiguous
+        if number > _LAST_SHORT_YEAR:  # might be a year of the 20th century
             return None
         number += 2000
     if number not in _CALENDAR_YEARS and number != 9999:
@@ -154,5 +154,5 @@ def _offset(text: str | None) -> timezone | None:
         return None
     if text in ("Z", "UTC", "GMT"):
         return UTC
-    minutes = int(text[1:3]) * 60 + int(text[-2:])
+    minutes = int(text[1:3]) * 60 + int(text[3:].removeprefix(":") or 0)
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))

@@ -4,8 +4,6 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from workbench.analysis.sheets.encodings import decoded
 from workbench.analysis.sheets.grid import FIRST, Budget, Grid, cells_by_name
 from workbench.analysis.sheets.questions import BadSheet, UnclearTable
@@ -20,21 +18,6 @@ WORKBOOK = (".xlsx", ".xlsm")
 RECORDS = (".parquet", ".json", ".ndjson", ".jsonl")
 FORMATS = (*TEXT, *WORKBOOK, *RECORDS)
 _MARK = b"\xef\xbb\xbf"
-
-
-@attrs.frozen(kw_only=True)
-class Layout:
-    """Layout of a file. A value of None means that the layout must be detected from the file.
-
-    `header` is the line number of the column names, or 0 if the file has no column names. With `values`, the stored
-    values of formulas are read.
-    """
-
-    encoding: str | None = None
-    separator: str | None = None
-    sheet: str | None = None
-    header: int | None = None
-    values: bool = True
 
 
 def check_format(path: Path, limits: FileLimits) -> str:
@@ -54,23 +37,47 @@ def check_format(path: Path, limits: FileLimits) -> str:
     return suffix
 
 
-def read_grid(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Grid:
-    """Return the rows of a text file or of a sheet.
+def read_grid(
+    path: Path,
+    limits: FileLimits,
+    *,
+    encoding: str | None = None,
+    separator: str | None = None,
+    sheet: str | None = None,
+    header: int | None = None,
+    values: bool = True,
+) -> tuple[tuple[str, ...], Grid]:
+    """Return the column names and the rows of a text file or of a sheet. Arguments with None are detected.
+
+    Args:
+        path: The file.
+        limits: Limits on its content.
+        encoding: Encoding of a text file.
+        separator: Separator of the cells in a text file.
+        sheet: Name of a sheet.
+        header: Line of the column names; 0 if the file has none.
+        values: Whether to read the stored values of formulas. Otherwise a formula is an error.
 
     Raises:
         UnclearTable: The layout can be read in several ways.
-        LimitExceeded: The file cannot be read; the message says where.
+        UsageError: The file cannot be read; the message says where.
     """
-    if path.suffix.lower() in WORKBOOK:
-        return workbook_grid(path, limits, sheet=layout.sheet, head=layout.header, values=layout.values)
-    data = read_bytes(path, limits)
-    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF")) or data.lstrip()[:1] == b"<":
-        raise BadSheet("not a text file in spite of its extension; save it as CSV or XLSX")
-    text = decoded(data, layout.encoding)
-    return separated_grid(text, limits, separator=layout.separator, head=layout.header)
+    try:
+        if path.suffix.lower() in WORKBOOK:
+            grid = workbook_grid(path, limits, sheet=sheet, head=header, values=values)
+        else:
+            data = read_bytes(path, limits)
+            if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF")) or data.lstrip()[:1] == b"<":
+                raise BadSheet("not a text file in spite of its extension; save it as CSV or XLSX")
+            grid = separated_grid(decoded(data, encoding), limits, separator=separator, head=header)
+        return grid.names(limits), grid
+    except UnclearTable as error:
+        raise UnclearTable(error.questions, path.name) from None
+    except LimitExceeded as error:
+        raise UsageError(f"{path.name}: {error}") from None
 
 
-def read_records(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Records:
+def read_records(path: Path, limits: FileLimits) -> Records:
     """Yield a file's rows as mappings, with line numbers. In text files and sheets, the first row has the column names.
 
     Raises:
@@ -79,14 +86,14 @@ def read_records(path: Path, limits: FileLimits, layout: Layout = Layout()) -> R
     suffix = check_format(path, limits)
     budget = Budget(limits)
     try:
-        for number, row in _records(path, suffix, limits, layout):
+        for number, row in _records(path, suffix, limits):
             budget.count(number, row.values())
             yield number, row
     except LimitExceeded as error:
         raise UsageError(f"{path.name}: {error}") from None
 
 
-def _records(path: Path, suffix: str, limits: FileLimits, layout: Layout) -> Records:
+def _records(path: Path, suffix: str, limits: FileLimits) -> Records:
     if suffix == ".parquet":
         from workbench.analysis.sheets.parquet import parquet_records
 
@@ -94,17 +101,13 @@ def _records(path: Path, suffix: str, limits: FileLimits, layout: Layout) -> Rec
     if suffix in RECORDS:
         data = read_bytes(path, limits).removeprefix(_MARK)
         return json_records(data, limits) if suffix == ".json" else ndjson_records(data, limits)
-    return _grid_records(path, limits, layout)
+    return _grid_records(path, limits)
 
 
-def _grid_records(path: Path, limits: FileLimits, layout: Layout) -> Records:
-    try:
-        grid = read_grid(path, limits, attrs.evolve(layout, values=False, header=FIRST))
-    except UnclearTable as error:
-        raise UnclearTable(error.questions, path.name) from None
+def _grid_records(path: Path, limits: FileLimits) -> Records:
+    names, grid = read_grid(path, limits, header=FIRST, values=False)
     for note in grid.notes:  # warn that hidden rows are read too, which the user may not expect
         advise(f"{path.name}: {note}")
-    names = grid.names(limits)
     for row in grid.body:
         yield row.number, {name: _as_text(cell) for name, cell in cells_by_name(names, row).items()}
 

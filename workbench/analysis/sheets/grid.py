@@ -127,7 +127,7 @@ def trimmed(cells: Cells) -> list[Any]:
 
 
 def head_of(rows: Sequence[Row], head: int | None) -> int:
-    """Return the index of the header row.
+    """Return the index of the header row; -1 if there is none.
 
     Args:
         rows: The rows.
@@ -137,27 +137,37 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
         UnclearTable: Several rows may be the header row.
         BadSheet: No row can be the header row.
     """
+    heads = heads_of(rows, head)
+    if len(heads) > 1:
+        names = {i: ", ".join(visible(str(cell), 20) for cell in rows[i].cells[:4]) for i in heads}
+        readings = {str(rows[i].number): text for i, text in names.items()}
+        raise UnclearTable([FileQuestion(argument="header", about="the line with the column names", readings=readings)])
+    return heads[0]
+
+
+def heads_of(rows: Sequence[Row], head: int | None) -> list[int]:
+    """Return the indices of the rows that may be the header row, of equal width; [-1] if there is no header row.
+
+    Raises:
+        BadSheet: No row can be the header row.
+    """
     if head == 0 or not rows:
-        return -1
+        return [-1]
     if head == FIRST:
-        return 0
+        return [0]
     if head is not None:
         index = next((index for index, row in enumerate(rows) if row.number == head), None)
         if index is None:
             raise BadSheet(f"line {head} is empty or missing")
-        return index
+        return [index]
     kinds = [[_kind(cell) for cell in trimmed(row.cells)] for row in rows[:_SAMPLE]]
     scores = {index: _typed_columns(rows, kinds, index) for index in range(min(len(kinds), _SEARCHED))}
     named = {index: score for index, score in scores.items() if score is not None}
     if not named:
-        return _first_of_names(rows, kinds[0])
+        return [_first_of_names(rows, kinds[0])]
     best = max(named, key=lambda index: (named[index], -index))
-    rivals = [i for i in named if len(kinds[i]) == len(kinds[best]) and (i < best or named[i] == named[best] > 0)]
-    if named[best] and len(rivals) > 1:
-        names = {i: ", ".join(visible(str(cell), 20) for cell in rows[i].cells[:4]) for i in sorted({*rivals, best})}
-        readings = {str(rows[i].number): text for i, text in names.items()}
-        raise UnclearTable([FileQuestion(argument="header", about="the line with the column names", readings=readings)])
-    return best
+    rivals = [i for i in named if len(kinds[i]) == len(kinds[best]) and (i < best or named[i] == named[best])]
+    return rivals if named[best] else [best]
 
 
 def typed_columns(rows: Sequence[Row], head: int) -> int:

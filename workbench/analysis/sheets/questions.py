@@ -34,7 +34,7 @@ class UnclearTable(UsageError):
         self.questions = tuple(questions)
         where = f"{name}, " if name else ""
         problems = [Problem(f"{where}{question.about}", "unclear", str(question)) for question in self.questions]
-        super().__init__(problems)
+        super().__init__(problems, of="read_table")  # which has the arguments, whatever function reads the file
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.questions,), self.__dict__

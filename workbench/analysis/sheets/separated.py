@@ -6,7 +6,7 @@ import re
 
 import attrs
 
-from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, trimmed, typed_columns
+from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, heads_of, trimmed, typed_columns
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.system.limits import FileLimits, LimitExceeded
 
@@ -45,8 +45,8 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
             continue
         try:
             rows = _split(sample, separator, attrs.evolve(limits, columns=max(limits.columns, len(sample))))
-            at = _head(rows, head)
-        except (LimitExceeded, UnclearTable):
+            at = _first_head(rows, head)
+        except LimitExceeded:
             continue
         body = rows[at + 1 :]
         width = len(rows[at].cells) if rows else 0
@@ -71,10 +71,10 @@ def _filled(row: Row) -> int:
     return len(trimmed(row.cells))
 
 
-def _head(rows: list[Row], head: int | None) -> int:
-    """Return the index of the header row, or -1. A missing header row is an error only after a separator is chosen."""
+def _first_head(rows: list[Row], head: int | None) -> int:
+    """Return the index of the first possible header row, or -1. Only the chosen separator needs exactly one."""
     try:
-        return head_of(rows, head)
+        return heads_of(rows, head)[0]
     except BadSheet:
         return -1
 

@@ -17,11 +17,12 @@ from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearT
 from workbench.base.errors import visible
 from workbench.base.system.limits import MAX_RATIO, FileLimits, LimitExceeded, too_large, too_many_columns
 
-_SHEET_ROWS = 1_048_576
+SHEET_ROWS = 1_048_576
+"""Maximum number of rows of a sheet."""
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 _HIDDEN = re.compile(rb"<row\b[^>]*\bhidden=\"(?:1|true)\"")
 _UNCOMPUTED = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v></v>)?\s*</c>")
-_DIGITS = 15
+DIGITS = 15
 """Number of digits that spreadsheets store."""
 
 
@@ -82,7 +83,7 @@ def _is_table(sheet: Any) -> bool:
 def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
     before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
-        for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
+        for number, row in enumerate(sheet.iter_rows(max_row=SHEET_ROWS), 1):
             if row is before:  # the library repeats one empty row for missing rows, of which there may be a million
                 continue
             before = row
@@ -145,7 +146,7 @@ def _value(cell: Any, row: int) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise BadSheet(f"row {row}: a cell has a number that is not finite")
-        number = Decimal(format(value, f".{_DIGITS}g"))  # rounded, so that 0.1 + 0.2 is 0.3 as in the spreadsheet
+        number = Decimal(format(value, f".{DIGITS}g"))  # rounded, so that 0.1 + 0.2 is 0.3 as in the spreadsheet
         whole = number == number.to_integral_value() and abs(value) < 1e30
         return int(number) if whole else number
     if isinstance(value, date | time | int | str | None):

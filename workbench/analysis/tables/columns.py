@@ -51,6 +51,16 @@ DECIMAL_TEXT = "whole tokens, as decimal text"
 OPEN = About(doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, needed=False, partial=False)
 
 
+def currencies(frame: Any, amount: str) -> set[str]:
+    """Return the codes of an amount column's currencies: those of the rows, or else that of the report."""
+    is_local = amount.startswith("local_")
+    name = "local_currency" if is_local else "currency"
+    codes = {*frame[name].dropna()} if name in frame else set()
+    if not codes and not is_local:
+        codes = {frame.attrs.get("currency")}
+    return {str(code).upper() for code in codes if code}
+
+
 @attrs.frozen(kw_only=True)
 class Column:
     """A column: its dotted attribute path, wire path and kind, and whether it may be shown."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from workbench.analysis.tables.columns import AMOUNT
+from workbench.analysis.tables.columns import AMOUNT, currencies
 from workbench.analysis.tables.periods import freq_of, label_of
 from workbench.base.schema.rules import UUID
 from workbench.base.system.progress import ipython_shell
@@ -101,13 +101,18 @@ def _is_ours(frame: pd.DataFrame) -> bool:
 
 
 def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
-    """Return the function that formats the numbers of each column."""
+    """Return the function that formats the numbers of each column.
+
+    Visible amounts in several currencies stay in cents.
+    """
+    most = pd.get_option("display.max_rows") or len(frame)
+    seen = frame if len(frame) <= 2 * most else frame.iloc[[*range(most), *range(-most, 0)]]
     writers: dict[Hashable, Writer] = {}
     for name in frame:
         kind = str(frame[name].dtype)
         unit = AMOUNT.search(str(name))
         if unit is not None and unit[1] == "cents" and kind == "Int64":
-            codes = _codes(frame, "local_currency" if str(name).startswith("local_") else "currency")
+            codes = currencies(seen, str(name))
             writers[name] = partial(_money, codes.pop()) if len(codes) == 1 else _number
         elif unit is not None and unit[1] == "usd":
             writers[name] = lambda value: f"{value:,.2f}"
@@ -116,17 +121,6 @@ def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
         elif kind == "Int64" or kind.startswith("decimal128"):
             writers[name] = str if re.search(r"(^|[._])(id|version|code)$", str(name)) else _number
     return {name: _or_missing(write) for name, write in writers.items()}
-
-
-def _codes(frame: pd.DataFrame, column: str) -> set[str]:
-    """Return the currencies of the visible rows, or of the report. With several, amounts are displayed in cents."""
-    if column not in frame:
-        known = frame.attrs.get("currency") if column == "currency" else None
-        return {str(known).upper()} if known else set()
-    rows = frame[column]
-    most = pd.get_option("display.max_rows") or len(rows)
-    seen = rows if len(rows) <= 2 * most else pd.concat([rows.iloc[:most], rows.iloc[-most:]])
-    return {str(code).upper() for code in seen.dropna().unique()}
 
 
 def _money(code: str, cents: object) -> str:

@@ -26,10 +26,10 @@ from workbench.service.interface.convert import converter, read_time
 from workbench.service.interface.events import EVENT_KINDS, Event
 
 DELIVERY = "delivery"
-"""`at_source` of a time that is not in the event: the stated time of its delivery, or its time in the sandbox."""
+"""`at_source` if the time is not from the event, but stated by its delivery or recorded by the sandbox."""
 
 ARRIVAL = "arrival"
-"""`at_source` of a time at which this machine received a delivery, by its own clock."""
+"""`at_source` if the time is when this machine received the delivery, by the machine's clock."""
 
 UNREAD_TIME = "a delivery time that cannot be read"
 """Remark on a delivery whose stated time is not ISO 8601 or Unix time."""

@@ -104,18 +104,19 @@ def _of_mappings(items: list[Any], reveal: Reveal) -> pd.DataFrame:
     rows = [dict(flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
     raw = [dict(flat(item)) for item in items] if stored else rows
     private = {path for row, values in zip(rows, raw, strict=True) for path in row if row[path] != values[path]}
-    revealed = {path for path in private if {path, path.rpartition(".")[2]} & {*reveal}}
+    revealed = set[str]()
     for name in reveal:
-        if not any(name in (path, path.rpartition(".")[2]) for path in revealed):
+        fits = {path for path in private if name in (path, path.rpartition(".")[2])}
+        if not fits:
             may = ", ".join(sorted(private)) or "none"
             raise UsageError(f"{name} is not a masked column here; columns that can be revealed: {may}")
+        revealed |= fits
     for row, values in zip(rows, raw, strict=True):
         row |= {path: values[path] for path in revealed & row.keys()}
         row |= {path: json_text(value) for path, value in row.items() if isinstance(value, list | tuple)}
-    names = dict.fromkeys(name for row in rows for name in row)
-    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
+    frame = pd.DataFrame(rows)
     frame = frame.convert_dtypes() if len(frame) else frame
-    for time in [name for name in names if stored and name.endswith("_at") and frame[name].dtype == "Int64"]:
+    for time in [name for name in map(str, frame) if stored and name.endswith("_at") and frame[name].dtype == "Int64"]:
         frame[time] = pd.to_datetime(frame[time], unit="ms", utc=True).astype("datetime64[us, UTC]")
     frame = mark_report(frame, "mapping", [])
     frame.attrs["revealed"] = sorted(revealed)

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import attrs
 import pandas as pd
 
-from workbench.analysis.tables.columns import AMOUNT
+from workbench.analysis.tables.columns import AMOUNT, currencies
 from workbench.analysis.tables.periods import PERIODS, freq_of, label_of
 from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing, total
 from workbench.analysis.tables.workbooks import PLACES, BookColumn, cell_values, close_book, open_book, write_table
@@ -35,9 +35,10 @@ _RESERVED = frozenset(
 _DISTINCT = frozenset({"transactions", "users"})  # not summed over periods: an item can count in several periods
 _CHART_BARS = 12
 _EXACT_FLOATS = 10**13  # up to this limit, a spreadsheet's float keeps two decimal places
+_STATES = {None: "unless a note says otherwise", False: "not complete: rows are missing", True: "yes"}
 _PAGE = 200  # maximum length of a readable printed line, in characters
 _SHORT = 40  # maximum number of rows that fit on a page with a chart
-_BALANCES = re.compile("^(opening|closing|outstanding)")
+_NOT_ADDED = re.compile("^(opening|closing|outstanding)|^(month|version)$|(^|_)(year|code|id)$|unit unknown")
 """Pattern of columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
     "requested": "Amounts that merchants requested, approved or declined",
@@ -99,10 +100,7 @@ def sheets_of(frames: Mapping[str, pd.DataFrame], tz: str) -> list[_Sheet]:
 def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
     about = frame.attrs
     notes = [visible(str(note)) for note in about.get("notes", ())]
-    complete = about.get("complete")
-    state = UNKNOWN if "kind" not in about else "not complete: rows are missing" if complete is False else "yes"
-    if complete is None and "kind" in about:
-        state = "unless a note says otherwise"
+    state = _STATES[about.get("complete")] if "kind" in about else UNKNOWN
     zone = str(about.get("tz") or tz)
     facts = {
         "Signed off by, on": visible(str(about.get("signed_by", "")), 100),
@@ -130,7 +128,7 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
     values, form = cell_values(column, tz)
     places, unit = None, ""
     if name.endswith("_cents"):
-        code = _code(frame, "local_" if name.startswith("local_") else "")
+        code = _code(frame, name)
         unit, places = code or "minor units", minor_digits(code) if code else None
     elif name.endswith("_usd"):
         unit, places = "USD", 2
@@ -140,11 +138,10 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
         values, form = [None if value is None else "yes" if value else "no" for value in values], "text"
     elif pd.api.types.is_numeric_dtype(column.dtype):
         values, form = _numbers(column, name, places)
-    counts = pd.api.types.is_integer_dtype(column.dtype) and name not in ("month", "version", "chain_id")
-    adds = form in PLACES and (places is not None or counts) and not _BALANCES.match(name)
-    adds = adds and not re.search(r"(^|_)(year|code|id)$|unit unknown", name) and about.get("kind") != "spend_funnel"
-    adds = adds and (places is not None or not name.endswith("_cents"))
-    adds = adds and not (name in _DISTINCT and any(period in frame for period in PERIODS))
+    is_count = pd.api.types.is_integer_dtype(column.dtype) and not name.endswith("_cents")
+    is_distinct = name in _DISTINCT and any(period in frame for period in PERIODS)
+    adds = form in PLACES and (places is not None or is_count) and not is_distinct
+    adds = adds and not _NOT_ADDED.search(name) and about.get("kind") != "spend_funnel"
     return BookColumn(
         name=name,
         head=_head(name, unit),
@@ -175,11 +172,9 @@ def _head(name: str, unit: str) -> str:
     return visible(f"{words[:1].upper()}{words[1:]}{f' ({unit})' if unit else ''}", 200)
 
 
-def _code(frame: pd.DataFrame, prefix: str = "") -> str:
-    """Return the currency of a frame's amounts, or of its local amounts; empty if there are none or several."""
-    column, stated = f"{prefix}currency", "" if prefix else str(frame.attrs.get("currency") or "")
-    codes = {stated} if stated else set(frame[column].dropna()) if column in frame else set[str]()
-    codes = {code.upper() for code in codes}
+def _code(frame: pd.DataFrame, amount: str = "") -> str:
+    """Return the currency of an amount column, or of the frame's amounts; empty if there are none or several."""
+    codes = currencies(frame, amount)
     return codes.pop() if len(codes) == 1 else ""
 
 

@@ -164,8 +164,7 @@ def _period_of(match: "re.Match[str]") -> pd.Period:
         if match["part"]:
             return pd.Period(f"{match['fiscal']}Q{match['part']}", freq=f"Q-{match['end']}")
         return pd.Period(match["fiscal"], freq=f"Y-{match['end']}")
-    kinds = {"day": "D", "month": "M", "quarter": "Q-DEC", "year": "Y-DEC"}
-    return pd.Period(match[0], freq=next(freq for name, freq in kinds.items() if match[name]))
+    return pd.Period(match[0], freq=next(freq for name, freq in PERIODS.items() if match[name]))
 
 
 def _start_of(day: Any, tz: str) -> datetime:

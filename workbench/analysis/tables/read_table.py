@@ -6,7 +6,7 @@ and the argument that decides between them. Answers can be stored in a TOML file
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,20 +14,20 @@ import attrs
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.sheets.files import RECORDS, Layout, check_format, read_grid, read_records
+from workbench.analysis.sheets.files import RECORDS, check_format, read_grid, read_records
 from workbench.analysis.sheets.grid import Row, trimmed
 from workbench.analysis.sheets.parquet import parquet_table
 from workbench.analysis.sheets.questions import UnclearTable
 from workbench.analysis.tables.answers import Answers, Dates, write_answers
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.ledger_columns import Ledger
-from workbench.analysis.tables.rows import is_missing, mark_report, with_checked_marks
+from workbench.analysis.tables.rows import EXACT, is_missing, mark_report, with_checked_marks
 from workbench.analysis.tables.table_columns import CellProblem, Columns, as_text
 from workbench.analysis.tables.total_rows import total_rows
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.walk import flat
 from workbench.base.system.files import check_name
-from workbench.base.system.limits import FRAMES, FileLimits, LimitExceeded, limits
+from workbench.base.system.limits import FRAMES, FileLimits, limits
 
 _SHOWN = 20
 
@@ -108,7 +108,8 @@ def read_table(
         answers={**attrs.asdict(answers), "exact": suffix in RECORDS},
         others=_values(against),
     )
-    arrays = _arrays(table, reader, answers)
+    with localcontext(EXACT):
+        arrays = _arrays(table, reader, answers)
     if reader.questions:
         raise UnclearTable(reader.questions, path.name)
     frame = pd.DataFrame(arrays)
@@ -138,17 +139,18 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
         rows = [(number, dict(flat(row))) for number, row in read_records(path, sizes)]
         names = tuple(dict.fromkeys(name for _, row in rows for name in row))
         return _Table(names=names, rows=[Row(number, [row.get(name) for name in names]) for number, row in rows])
-    layout = Layout(encoding=answers.encoding, separator=answers.separator, sheet=answers.sheet, header=answers.header)
-    try:
-        grid = read_grid(path, sizes, layout)
-        names = grid.names(sizes)
-    except UnclearTable as error:
-        raise UnclearTable(error.questions, path.name) from None
-    except LimitExceeded as error:
-        raise UsageError(f"{path.name}: {error}") from None
+    names, grid = read_grid(
+        path,
+        sizes,
+        encoding=answers.encoding,
+        separator=answers.separator,
+        sheet=answers.sheet,
+        header=answers.header,
+    )
     table = _Table(names=names, rows=[], notes=list(grid.notes))
     table.left_out = [(row, "above the header") for row in grid.rows[: max(grid.head, 0)]]
-    totals = total_rows(names, grid.body, answers.totals, (answers.columns or {}).get("at"))
+    with localcontext(EXACT):
+        totals = total_rows(names, grid.body, answers.totals, (answers.columns or {}).get("at"))
     for index, row in enumerate(grid.body):
         if index in totals:
             table.left_out.append((row, totals[index]))
@@ -205,20 +207,21 @@ def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, reject
     for problem in problems:
         reasons.setdefault(problem.line, []).append(f"{problem.column} {problem.message}".strip())
     bad = {line: "; ".join(texts) for line, texts in sorted(reasons.items())}
-    if bad and rejects is None:
+    if not bad:
+        return bad
+    if rejects is None:
         listed = [Problem(f"{path.name}, line {line}", "cell", text) for line, text in [*bad.items()][:_SHOWN]]
         more = len(bad) - len(listed)
         if more:
             way = "pass rejects=FILE to write all of them to a file and read the valid rows"
             listed.append(Problem("", "more", f"and {more:,} more lines with problems; {way}"))
         raise UsageError(listed, of="read_table")
-    if bad and rejects is not None:
-        from workbench.analysis.tables.to_file import to_file
+    from workbench.analysis.tables.to_file import to_file
 
-        rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
-        width = max(map(len, rows))
-        names = ["line", "reasons", *table.names, *(f"column {i}" for i in range(len(table.names) + 3, width + 1))]
-        to_file(pd.DataFrame([[*row, *[None] * (len(names) - len(row))] for row in rows], columns=names), rejects)
+    rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
+    names = ["line", "reasons", *table.names]
+    names += (f"column {i}" for i in range(len(names) + 1, max(map(len, rows)) + 1))
+    to_file(pd.DataFrame([[*row, *[None] * (len(names) - len(row))] for row in rows], columns=names), rejects)
     return bad
 
 

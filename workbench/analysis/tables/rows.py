@@ -308,6 +308,15 @@ def merged(tables: Sequence[Table]) -> Table:
     return Table({name: joined_chunks([t.columns[name] for t in tables]) for name in names}, notes)
 
 
+_DTYPES: Mapping[Any, Any] = {
+    **dict.fromkeys((pa.string(), pa.large_string()), TEXT),
+    pa.int64(): pd.Int64Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+"""pandas type by Arrow type. Columns of any other type keep their Arrow type (`ArrowDtype`)."""
+
+
 def to_pandas(values: Any, column: Column | None = None) -> Any:
     """Return the pandas array of an Arrow column.
 
@@ -320,20 +329,11 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
         categories = [*dict.fromkeys([*choices, *pc.unique(values).drop_null().to_pylist()])]
         codes = pc.fill_null(pc.index_in(values, value_set=pa.array(categories, type=values.type)), -1)
         return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(categories))
-    dtype: Any = pd.ArrowDtype(kind)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        dtype = TEXT
-    elif pa.types.is_int64(kind):
-        dtype = pd.Int64Dtype()
-    elif pa.types.is_float64(kind):
-        dtype = pd.Float64Dtype()
-    elif pa.types.is_boolean(kind):
-        dtype = pd.BooleanDtype()
-    elif pa.types.is_timestamp(kind) and kind.tz is None:  # times without a zone stay without one
+    if pa.types.is_timestamp(kind) and kind.tz is None:  # times without a zone stay without one
         return pd.Series(values.to_pandas()).astype("datetime64[us]")
-    elif pa.types.is_timestamp(kind):
-        dtype = pd.DatetimeTZDtype("us", "UTC")
-    return dtype.__from_arrow__(values)
+    if pa.types.is_timestamp(kind):
+        return pd.DatetimeTZDtype("us", "UTC").__from_arrow__(values)
+    return _DTYPES.get(kind, pd.ArrowDtype(kind)).__from_arrow__(values)
 
 
 Row = tuple[Any, Any]  # the record, and the list item for which it makes this row
@@ -388,18 +388,13 @@ def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict
     if column.many:
         values = [None if value is None else joined(value, column.kind) for value in values]
     how = form(column)
-    converted: list[Any] = []
-    unfit = 0
+    converted = [None if value is None else how.convert(value) for value in values]
     for i, value in enumerate(values):
-        cell = None if value is None else how.convert(value)
-        if cell is UNFIT:
-            unfit += 1
+        if converted[i] is UNFIT:
+            converted[i] = None
+            notes.unusual[column.wire, f"a value that does not fit its column; see column `{EXTRA}`"] += 1
             if extras:
                 extras[i][column.wire] = value
-            cell = None
-        converted.append(cell)
-    if unfit:
-        notes.unusual[column.wire, f"a value that does not fit its column; see column `{EXTRA}`"] += unfit
     if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in converted):
         return pa.array([None if v is None else int(v) for v in converted], type=pa.int64())
     if _is_decimal(column):

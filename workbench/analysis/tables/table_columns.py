@@ -22,6 +22,7 @@ from workbench.analysis.sheets.numbers import (
     written_number,
 )
 from workbench.analysis.sheets.questions import FileQuestion, distinct
+from workbench.analysis.sheets.workbooks import DIGITS
 from workbench.analysis.tables.columns import AMOUNT, json_text
 from workbench.analysis.tables.rows import TEXT, packed, to_pandas
 from workbench.base.errors import visible
@@ -29,8 +30,6 @@ from workbench.base.errors import visible
 _NOTHING = frozenset({"", "-", "–", "—"})
 _FLAGS: Mapping[Any, bool | None] = {"True": True, "False": False, "true": True, "false": False, "TRUE": True,
     "FALSE": False, "": None}  # fmt: skip
-_EXACT_DIGITS = 15
-"""Number of digits that spreadsheets store."""
 _AGREED = Decimal("0.9")
 """Minimum share of values that must occur in the other table for a reading to be proposed."""
 _SWAPPED = " swapped"
@@ -84,7 +83,7 @@ class Columns:
         """Return a column's cells. Values that a spreadsheet destroyed are reported as problems and become empty."""
         checked = list(cells)
         for row, cell in enumerate(cells):
-            long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**_EXACT_DIGITS
+            long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**DIGITS
             reason = "has more than 15 digits, of which a spreadsheet keeps 15" if long else destroyed(cell)
             if reason and not (long and self.answers.get("exact")):
                 self.problem(row, name, reason)
@@ -197,7 +196,7 @@ class Columns:
         return first
 
     def _signed(self, name: str, parts: Sequence[Any], values: list[Decimal | None]) -> list[Decimal | None]:
-        """Return numbers with the signs of their sides, if the cells say credit or debit."""
+        """Return numbers, with a sign for credit or debit if any cell states its side."""
         sides = [part.side if isinstance(part, WrittenNumber) else "" for part in parts]
         if not any(sides):
             return values
@@ -206,10 +205,10 @@ class Columns:
     def by_side(
         self, names: Sequence[str], values: Sequence[Decimal | None], sides: Sequence[str | None]
     ) -> list[Decimal | None]:
-        """Return amounts with the signs of their sides, credit or debit.
+        """Return amounts with a sign for their side, credit or debit.
 
-        If the file marks only one side, amounts without a mark are of the other side. A minus sign that all amounts of
-        one side have repeats the mark; on some of them, it reverses the amount.
+        If the file marks only one side, unmarked amounts belong to the other side. A minus sign on all amounts of a
+        side repeats the mark. A minus sign on some of them reverses these amounts.
         """
         positive = self.answers.get("credit")
         marked = {side for value, side in zip(values, sides, strict=True) if value and side}

@@ -166,8 +166,9 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
             word: _clean(word) for word in column.unique() if isinstance(word, str) and _HIDDEN.search(word)
         }
         if replacements:
-            values = [replacements.get(value, value) if isinstance(value, str) else value for value in column.tolist()]
-            count += sum(isinstance(value, str) and value in replacements for value in column.tolist())
+            hidden = column.tolist()
+            values = [replacements.get(value, value) if isinstance(value, str) else value for value in hidden]
+            count += sum(value is not cell for value, cell in zip(values, hidden, strict=True))
             changed[name] = pd.Series(values, frame.index, object if column.dtype == object else "str")
     cleaned = frame.assign(**changed) if changed else frame
     cleaned.attrs = frame.attrs

@@ -65,10 +65,10 @@ def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None, at
     return totals
 
 
-def _words(row: Row, words: re.Pattern[str] = _TOTAL) -> list[int]:
-    """Return the columns in which a row has a word for total, or other words."""
+def _words(row: Row, pattern: re.Pattern[str] = _TOTAL) -> list[int]:
+    """Return the columns in which a row has a word for total, or text that matches `pattern`."""
     cells = enumerate(row.cells)
-    return [column for column, cell in cells if isinstance(cell, str) and words.fullmatch(cell.strip())]
+    return [column for column, cell in cells if isinstance(cell, str) and pattern.fullmatch(cell.strip())]
 
 
 def _undated(names: Sequence[str], rows: Sequence[Row], at: str | None) -> set[int]:

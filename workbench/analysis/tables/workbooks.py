@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import attrs
 import pandas as pd
 
+from workbench.analysis.sheets.workbooks import DIGITS, SHEET_ROWS
 from workbench.analysis.tables.rows import is_missing
 from workbench.base.errors import UsageError
 
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
     from xlsxwriter.worksheet import Worksheet
 
-EXCEL_ROWS = 1_048_576
 EXCEL_COLUMNS = 16_384
 EXCEL_CELL = 32_767
-EXCEL_DIGITS = 15
 PLACES = {str(places): f"#,##0.{'0' * places}".rstrip(".") for places in range(5)}
 """Number formats by number of decimal places."""
 # number of rows measured to set the width of a column, and the limits of the width in characters
@@ -135,9 +134,9 @@ def write_book(frame: pd.DataFrame, notes: Iterable[str], file: BinaryIO, tz: st
 
 def _check_sheet(frame: pd.DataFrame) -> None:
     """Raise UsageError if a frame is too large for a sheet."""
-    if len(frame) >= EXCEL_ROWS or frame.shape[1] > EXCEL_COLUMNS:
+    if len(frame) >= SHEET_ROWS or frame.shape[1] > EXCEL_COLUMNS:
         raise UsageError(
-            f"an XLSX sheet has {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
+            f"an XLSX sheet has {SHEET_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
         )
     for column in filter(is_text, (frame.iloc[:, j] for j in range(frame.shape[1]))):
         if (longest := max((len(str(v)) for v in column.unique()), default=0)) > EXCEL_CELL:
@@ -163,7 +162,7 @@ def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
     if pd.api.types.is_float_dtype(column.dtype):
         return values, "number"
     if pd.api.types.is_numeric_dtype(column.dtype) and all(
-        len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS for value in present
+        len(Decimal(str(value)).normalize().as_tuple().digits) <= DIGITS for value in present
     ):
         return values, "number"
     return [None if value is None else plain_text(value) for value in values], "text"

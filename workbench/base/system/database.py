@@ -373,6 +373,8 @@ def _prepare(path: Path) -> None:
         make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
         status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a device or pipe of others, whose access must not change
+            raise UnusableFile(f"{path} is not a regular file; file left unchanged.")
         if os.name == "posix" and status.st_size == 0:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:

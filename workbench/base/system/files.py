@@ -112,6 +112,8 @@ def write_files(
     former: dict[Path, Path] = {}
     try:
         for path, write in targets.items():
+            if path.exists() and not path.is_file() and not path.is_dir():  # a rename would replace a device
+                raise OSError(errno.EINVAL, "is not a regular file", str(path))
             with suppress(OSError):  # the folder may be writable but not readable
                 remove_temporary(path.parent, path)
             if write is not None:

@@ -4,6 +4,7 @@ A response states how it is sent (delayed, truncated, slow, not at all), so that
 """
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -19,7 +20,8 @@ import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from workbench.base.errors import UnusableFile, UsageError, WorkbenchError, advise, visible
+from workbench.base.arguments import check_host_names
+from workbench.base.errors import Problem, UnusableFile, UsageError, WorkbenchError, advise, visible
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.base.system.seconds import monotonic
 
@@ -390,8 +392,9 @@ def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
     """Return the host names that a server at an address accepts: the names in `hosts` and the address.
 
     Raises:
-        UsageError: The address is a wildcard, and no name is given.
+        UsageError: The address is a wildcard, and no name is given. Or a name in `hosts` is not a host name.
     """
+    check_host_names("hosts", hosts)
     if host in {"0.0.0.0", "::", "[::]"}:  # noqa: S104 - compared
         if not hosts:
             raise UsageError(f"{host} means every address of this machine: pass the host names that clients use.")
@@ -405,7 +408,10 @@ def bind(host: str, port: int) -> socket.socket:
 
     Raises:
         PortTaken: The port is in use, or the address does not belong to this machine.
+        UsageError: The port is not a port number.
     """
+    if type(port) is not int or not 0 <= port <= 65535:
+        raise UsageError([Problem("port", "maximum", "must be a whole number from 0 to 65535")])
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is explicitly IPPROTO_TCP
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -416,9 +422,9 @@ def bind(host: str, port: int) -> socket.socket:
         listening.listen(512)
     except OSError as error:
         listening.close()
-        raise PortTaken(
-            f"Port {port} on {host} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."
-        ) from None
+        is_port = error.errno in {errno.EADDRINUSE, errno.EACCES}
+        choice = "another port, or 0 for any free one" if is_port else "an address of this machine, such as 127.0.0.1"
+        raise PortTaken(f"Port {port} on {host} cannot be used: {error.strerror}. Choose {choice}.") from None
     return listening
 
 
@@ -459,6 +465,8 @@ def serving(
         UnusableFile: The certificate or its key cannot be used.
         UsageError: The address is a wildcard, and no host name is given.
     """
+    if keyfile is not None and certfile is None:
+        raise UsageError([Problem("keyfile", "required", "needs a certificate, certfile")])
     names = served_names(host, hosts)
     logging.getLogger("uvicorn").addHandler(_SILENT)  # without a handler, Python would print uvicorn's warnings
     with closing(bind(host, port)) as listening:

@@ -25,7 +25,7 @@ class FileLimits:
 
 
 FRAMES = FileLimits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
-"""Limits for a file that is read into a frame, column by column."""
+"""Limits for a file that is read into a DataFrame, column by column."""
 
 
 class LimitExceeded(ValueError):

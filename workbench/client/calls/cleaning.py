@@ -18,8 +18,7 @@ from workbench.service.interface.table import Operation
 class Cleaner:
     """Function that masks private values repeated in text or nested JSON, also in another letter case or grouping.
 
-    Every answer of a service is cleaned before it enters an error, the journal, a log, a span, a recording or an
-    export.
+    The messages of a refusal or a failed connection are cleaned before they enter an error, the journal or a log.
 
     Args:
         operation: The operation. Members that the operation's records declare private are masked regardless of value.

@@ -256,7 +256,7 @@ class RawReader(AsyncClient):
 
         Args:
             client: The client whose settings and transport are used.
-            on_rate_limit: Called for each 429, before its pause.
+            on_rate_limit: Function called for each 429, before the pause that follows.
         """
         self.__dict__.update(client.__dict__)
         self._context = attrs.evolve(self._context, as_bytes=True, on_rate_limit=on_rate_limit)

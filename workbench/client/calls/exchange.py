@@ -2,7 +2,7 @@
 
 A call ends in an answer or an error. A call with an effect also ends in one of four outcomes (`effects.Outcome`). Reads
 are tried up to three times by default. A call with an effect is sent again only if it provably never left this machine,
-or if it was refused with a 401 and another key is available.
+if it was refused with a 401 and another key is available, or after a 429 if the caller allowed a resend.
 """
 
 import sys
@@ -356,7 +356,7 @@ class Exchange:
         return self.again(broken)
 
     def again(self, outcome: Broken | HttpResponse) -> float:
-        """Return the delay before the next attempt. Raise the last error if attempts or shared budget are used up."""
+        """Return the delay before the next attempt. Raise the last error if attempts or retry budget are used up."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
         if isinstance(outcome, Broken) and outcome.final:
             self.give_up(outcome)
@@ -487,7 +487,7 @@ class Exchange:
         except strict_json.NotJson as error:
             why = str(error)
         except Unreadable as error:
-            why, problems = "unexpected structure", error.problems
+            why, problems = "it has an unexpected structure", error.problems
         if operation.effect:
             self.end(Outcome.DONE, status=response.status, error=None if why is None else f"result unreadable: {why}")
         if why is None:

@@ -174,7 +174,7 @@ class ClientContext:
             )
 
     def check_duplicate(self, what: str, earlier: Any) -> None:
-        """Refuse a write that repeats a write of the last 24 hours in production; elsewhere only warn."""
+        """In production, refuse a write that repeats a write of the last 24 hours. Elsewhere, only warn."""
         text = (
             f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, "
             f"outcome {earlier.outcome.shown} (journal {earlier.id})"

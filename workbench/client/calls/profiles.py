@@ -8,7 +8,7 @@
     http = { trust_env = true }              # proxies and certificates of the environment
     limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
 
-The file never contains a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox`
+A key in the file is refused. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox`
 table.
 """
 

@@ -1,4 +1,4 @@
-"""Network layer of the clients, imported by the first call. Only this file imports httpx and httpcore.
+"""Network layer of the clients, imported by the first call. Only this module of the clients imports httpx and httpcore.
 
 httpx's transports get httpcore pools with deadlines, and trace the progress of each request. They follow no redirects,
 read no environment variables, store no cookies and log no queries.

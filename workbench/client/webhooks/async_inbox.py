@@ -1,8 +1,10 @@
 """The inbox of an async session."""
 
+import threading
 from collections.abc import Coroutine
 from typing import Any, Unpack, overload
 
+from workbench.base.arguments import hide_arguments
 from workbench.client.webhooks.inbox import Inbox, Since, WaitOptions
 from workbench.client.webhooks.verify import Where
 from workbench.service.interface.events import (
@@ -20,7 +22,7 @@ from workbench.service.interface.events import (
 
 
 class AsyncInbox(Inbox):
-    """The inbox of an async session: only `wait` is a coroutine; all other methods return immediately."""
+    """The inbox of an async session: only `wait` is a coroutine; all other methods are synchronous."""
 
     @overload  # type: ignore[override]
     def wait(
@@ -62,11 +64,12 @@ class AsyncInbox(Inbox):
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
     ) -> Coroutine[object, None, AnyEvent]: ...
-    def wait(
+    @hide_arguments
+    async def wait(
         self,
         kind: str | None = None,
         where: Where | None = None,
-        timeout: float = 10.0,
+        timeout: float = 10.0,  # noqa: ASYNC109 - as in `Inbox.wait`
         *,
         since: Since = None,
         clock: object = None,
@@ -77,5 +80,8 @@ class AsyncInbox(Inbox):
         """
         import asyncio  # imported only where an event loop runs
 
-        wait: Any = super().wait
-        return asyncio.to_thread(wait, kind, where, timeout, since=since, clock=clock)
+        ended = threading.Event()
+        try:
+            return await asyncio.to_thread(self._wait, kind, where, timeout, since, clock, ended)
+        finally:
+            ended.set()  # a canceled wait ends its thread, for which the end of the event loop waits

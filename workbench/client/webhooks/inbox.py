@@ -427,11 +427,17 @@ class Inbox:
         Raises:
             EventTimeout: No matching event arrived in time.
         """
+        return self._wait(kind, where, timeout, since, clock, threading.Event())
+
+    def _wait(
+        self, kind: str | None, where: Where | None, timeout: float, since: Since, clock: Any, ended: threading.Event
+    ) -> Any:
+        """Wait as `wait` does, or return None once `ended` is set."""
         if timeout != timeout:  # no time is later than NaN, so the wait would never end
             raise UsageError([Problem("timeout", "type", "must be a number of seconds, not NaN")], of="wait")
         deadline, advanced = monotonic() + timeout, 0.0
         unseen = since
-        while True:
+        while not ended.is_set():
             newest = self._last_event()
             if stored := self.stored(kind, where, unseen):
                 return stored[-1].event
@@ -446,6 +452,7 @@ class Inbox:
             else:
                 with self._changed:
                     self._changed.wait(min(POLL_INTERVAL, left))
+        return None
 
     # handling
 

@@ -134,7 +134,7 @@ class Plan(Terms, Shown):
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether `sign()` requires a typed confirmation, as in production."""
+        """Whether `sign()` requires a typed confirmation; true only in production."""
         return bool(self._api.environment == "production")
 
     def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:

@@ -147,7 +147,7 @@ class ClassServer(ClassState):
             return await asyncio.to_thread(self._setup, request, "", self.results.link(sandboxes.learner))
         place, environment, path = split(f"/{rest}")
         if again := sandboxes.replaced(place):
-            return refused(409, f"This sandbox was begun again in another window, at {again}. {_RUN_FIRST_CELL}")
+            return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
         sandboxes.use(place, count=not self._paused)
         if sandboxes.used > sandboxes.stored + _STORE_SECONDS:
             await asyncio.to_thread(self.store_work, sandboxes)

@@ -93,7 +93,7 @@ def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
 
 
 def rows_of(rows: Any, of: str) -> list[Any]:
-    """Return the rows of a DataFrame or an iterable: records unchanged, others as mappings without empty cells.
+    """Return the rows of a DataFrame or an iterable: request records unchanged, mappings without their empty cells.
 
     Raises:
         UsageError: The argument is neither a DataFrame nor an iterable of rows.

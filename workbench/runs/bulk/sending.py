@@ -247,7 +247,7 @@ def _write_rejects(path: Path, plan: BulkPlan, results: list[RowResult]) -> None
 
 
 def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None) -> None:
-    """Set the outcome of rows and of their calls in the client's journal."""
+    """Set the resolved outcomes of rows, and of the rows' calls in the client's journal."""
     attempts = {
         result.row: result.attempt for result in record.all() if result.row in resolved and result.attempt is not None
     }
@@ -262,7 +262,7 @@ def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None)
 
 
 class _Sender:
-    """Send the rows of a run from several threads and record the outcome of each."""
+    """Sender of a run's rows. It sends from several threads and records each outcome."""
 
     def __init__(
         self, api: Any, plan: BulkPlan, record: RunRecord, workers: int, stop_at_unknown: bool, show: ProgressCallback

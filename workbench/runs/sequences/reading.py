@@ -44,7 +44,7 @@ T = TypeVar("T")
 MAX_STEPS = 10_000
 MAX_DEPTH = 20
 _REFERENCES: Mapping[str, Callable[[str], Reference]] = {"ref": ref, "param": Param}
-_NAMES = {"arguments": "with"}  # names in files that differ, by attribute name
+_NAMES = {"arguments": "with"}  # names in files by attribute name, where the two differ
 _TABLES = {
     Parameter: "a table with type, doc and default",
     ExpectedEvent: "the kind of an event, or a table with kind, timeout and where",

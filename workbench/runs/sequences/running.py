@@ -224,7 +224,7 @@ def run_many(
             `values`. Empty cells are omitted; the cells of a file are converted to the types of the parameters.
         times: Number of runs of each row.
         workers: Concurrent runs. With 1, the order and therefore the hash are reproducible.
-        resume: The `.result` of the interrupted call; only its remaining runs are made.
+        resume: The `.result` of the `Interrupted` error of an earlier call, to make only the remaining runs.
         values: Parameters that all rows share.
 
     Raises:

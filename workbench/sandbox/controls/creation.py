@@ -1,4 +1,4 @@
-"""Controls that create tenants, keys, users, companies, contracts and payment routes."""
+"""Controls that create tenants, keys, users, companies, cards, contracts and payment routes."""
 
 import re
 from typing import Annotated

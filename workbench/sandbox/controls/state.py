@@ -129,7 +129,7 @@ class StateControls(ControlGroup):
 
     @contextmanager
     def _replacing(self, **settings: object) -> Iterator[None]:
-        """Replace the state and keep the settings. Event and request numbers are never reused."""
+        """Delete the world, let the `with` block write another, and keep the settings. No event number is reused."""
         store = self._engine.store
         settings = {**store.get("meta", "made"), **settings, "world": new_world()}
         counters = {name: store.get("counter", name) for name in COUNTERS_APART}

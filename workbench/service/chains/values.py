@@ -1,6 +1,6 @@
 """Hashes, text encodings (base58 for Solana, StrKey for Stellar), strict parsing of message values, and signatures.
 
-Text that looks like a private key is rejected before any other parsing, and is never shown, stored or logged. Invalid
+Text that looks like a private key is rejected, unless it can be a salt or a digest, and errors never show it. Invalid
 base58 or StrKey text raises a plain ValueError. Only the sandbox and its teaching wallets sign, with throw-away keys
 derived from a seed. The workbench never asks for the key of a real wallet.
 """

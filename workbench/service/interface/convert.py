@@ -335,7 +335,9 @@ class Converter(cattrs.Converter):
         try:
             raw = strict_json.loads(data)
         except strict_json.NotJson as error:
-            raise InvalidRequest(f"{visible(name, 200)} is not JSON: {error}", of=operation.name) from None
+            raise InvalidRequest(
+                f"{visible(name, 200)} is not JSON: {str(error).removeprefix('not JSON: ')}", of=operation.name
+            ) from None
         in_path = placeholders(operation.path)
         path = {member: raw[member] for member in in_path if isinstance(raw, Mapping) and member in raw}
         request, problems, unknown = self.read_request(operation, raw, path)

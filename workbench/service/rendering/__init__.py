@@ -1,7 +1,7 @@
 """Render records, errors, problems, events and plans as plain text and as static, escaped HTML.
 
-All functions are pure and do no I/O. External text is untrusted. Control, direction and invisible characters are shown
-as escapes, and the HTML contains only fixed tags and attributes.
+The rendering functions are pure and do no I/O. External text is untrusted. Control, direction and invisible characters
+are shown as escapes, and the HTML contains only fixed tags and attributes.
 """
 
 from typing import TYPE_CHECKING

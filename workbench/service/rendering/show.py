@@ -372,7 +372,7 @@ def error_sheet(error: BaseException) -> Sheet:
 
 
 def register(shell: Any) -> Callable[[], None]:
-    """Register formatters in an IPython shell for records, lists of records, and errors without tracebacks.
+    """Register formatters in an IPython shell for records and lists of records, and show errors without tracebacks.
 
     Returns:
         A function that unregisters the formatters.
