@@ -92,7 +92,7 @@ def page() -> str:
     for kind in EVENT_KINDS.values():
         if kind.body in seen:
             same = next(one for one in EVENT_KINDS.values() if one.body is kind.body)
-            lines += [f"## {kind.name}\n\n{kind.doc}. The event has the members of `{same.name}`.", ""]
+            lines += [f"## {kind.name}\n\n{kind.doc}. The event has the same members as `{same.name}`.", ""]
             lines += kind_differences(kind, same)
         else:
             seen.add(kind.body)

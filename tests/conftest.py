@@ -65,7 +65,7 @@ RECURSION = sys.getrecursionlimit()
 # Some images disable bytecode, and then each test process would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# for pytest processes that tests start without the options of pyproject.toml, which has the reason
+# Tests start other pytest processes without pyproject.toml. The comment on this option there says why it is off.
 os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)

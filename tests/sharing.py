@@ -65,7 +65,7 @@ def _run(
 ) -> None:
     """Run the tests of one process, with folders that no other process uses."""
     config = session.config
-    os.environ["PYTEST_XDIST_WORKER"] = name  # as under pytest-xdist, which some tests ask
+    os.environ["PYTEST_XDIST_WORKER"] = name  # as under pytest-xdist; the conftest.py files check it
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(base)
     os.environ["WORKBENCH_STATE"] = str(base / name)
     os.environ["WORKBENCH_CONFIG"] = str(base / f"{name}.toml")

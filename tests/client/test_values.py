@@ -13,7 +13,7 @@ from workbench.base.schema import walk
 from workbench.service.interface.table import OPERATIONS
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    # exact types
+    # wrong types, and values that are out of range or not plain digits
     ("simulate_refund", {"amount": Decimal("10.5")}, "amount"),
     ("simulate_refund", {"amount": ""}, "amount"),
     ("simulate_refund", {"amount": float("nan")}, "write FULL"),

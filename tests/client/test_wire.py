@@ -326,7 +326,8 @@ UNREADABLE = {
 
 
 def _readable(name: str, kind: str) -> bool:
-    # An empty body is a valid answer. The client reads no members of the answer to a deletion, so none has a wrong type.
+    # An empty body is a valid answer. The client ignores the members of the answer to a deletion, so a wrong type is
+    # not an error.
     return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 

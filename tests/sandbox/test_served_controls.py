@@ -72,8 +72,8 @@ def test_each_control_returns_the_same_objects_embedded_and_served() -> None:
             assert "Error" not in str(outcomes[0]), outcomes[0]
             tried.append(name)
 
-    # The control `execute` needs a withdrawal, and returns a record of texts and a number. The control `undo` needs a
-    # change, and returns the same result as `restore`.
+    # Two controls are not compared: `execute` needs a signed withdrawal, and `undo` needs a change and returns the same
+    # type as `restore`.
     assert CONTROLS.keys() - set(tried) == {"execute", "undo"}
 
 

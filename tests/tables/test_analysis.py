@@ -347,5 +347,5 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
     assert "Rows that occur more than once, as after concat: 3; each counts once." in twice.attrs["notes"]
     resolved = [{**record, "status": "canceled"} for record in disputes[:1]]
     for reads in ([*disputes, *resolved], [*resolved, *disputes]):
-        with pytest.raises(UsageError, match="ids with different status in their rows: 1; keep one row of each"):
+        with pytest.raises(UsageError, match="ids whose rows differ in status: 1; keep one row per id"):
             wb.history(reads).disputes()

@@ -1,4 +1,4 @@
-"""Applications in simulated universes: planted bugs are found, correct applications pass, and runs can be replayed."""
+"""Applications in simulated runs: planted bugs are found, correct applications pass, and runs can be replayed."""
 
 import asyncio
 import sqlite3

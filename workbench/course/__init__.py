@@ -1,4 +1,4 @@
-"""Course of notebooks, exercises, quizzes and drills. Tasks are judged by what a sandbox received and stores.
+"""Course of notebooks, exercises, quizzes and drills. A task is checked against the sandbox's requests and records.
 
 wb.course.begin("02")              # a sandbox for this notebook, before wb.connect()
 wb.course.task("purchases-1")      # what to do; a notebook shows fields and buttons

@@ -67,10 +67,10 @@ class AskView(Displayed):
 
 
 class ChooserView(Displayed):
-    """List of all tasks. The selected task opens below the list.
+    """List of all tasks. The button Start opens the selected task below the list.
 
     Args:
-        shown: The table of tasks, as `wb.course.task` returns it without a name.
+        shown: Table of all tasks, the result of `wb.course.task()`.
         api: The session for the tasks; default: the most recent session.
     """
 

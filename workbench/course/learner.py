@@ -175,9 +175,9 @@ def task(name: str | None = None, api: object = None) -> Any:
 
 
 def check(name: str, api: object = None) -> Feedback:
-    """Check a task against what the sandbox received and stores. Return whether it is done, or the unmet criteria.
+    """Check your solution of a task. Return whether the task is done, or the unmet criteria.
 
-    In a class, the server runs the check on its own data.
+    The check reads the sandbox's requests and records. In a class, the server runs the check on its own data.
 
     Args:
         name: Name of the task.

@@ -93,7 +93,7 @@ def execute(environment: Environment, transaction: Members) -> ExecutedWithdrawa
     elif not _is_active(environment, contract, call):
         raise usage_error("the service's signature is used up. Sign again")
     elif transaction.get("from") not in contract["admin_addresses"]:  # assumed: withdrawal_ed25519_transaction
-        raise usage_error("an admin of the contract must send the transaction (from), and so authorizes the withdrawal")
+        raise usage_error("from must be an admin of the contract: sending the transaction authorizes the withdrawal")
     token = next((token for token in contract["tokens"] if chains.same_address(token["address"], call.asset)), None)
     if token is None:
         raise usage_error("the contract does not hold this token")

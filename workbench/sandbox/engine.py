@@ -99,7 +99,7 @@ class Engine:
                 yield kept
 
     def event_of(self, event_id: str) -> Record | None:
-        """Return the stored event with an id. The search starts at the newest event."""
+        """Return the stored event with this id, or None. The search starts at the newest event."""
         return next(
             (
                 self.store.get("event", str(number))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Internals(Protocol):
-    """Members of an embedded sandbox, or of the client of a served sandbox. Those classes document the arguments."""
+    """Internal members of `Sandbox` and `RemoteSandbox`, whose methods document the arguments."""
 
     @property
     def engine(self) -> "Engine": ...

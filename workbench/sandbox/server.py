@@ -180,7 +180,7 @@ class App:
         return document(self._engine.wire_names, "", ROWS.values(), self._engine.environment.settings)
 
     def _openapi(self, request: Request) -> bytes:
-        """Return the OpenAPI document of the interface. Its server URL is relative, and so is valid behind a proxy."""
+        """Return the OpenAPI document of the interface. Its server URL is relative, for use behind a proxy."""
         server = self._prefix(request) + table.PREFIX
         controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some validators need a scheme
         linked = {"description": "Controls of this sandbox", "url": controls}

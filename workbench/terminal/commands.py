@@ -98,7 +98,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "corpus": "Store recorded traffic without its values; replay it; learn a behavior file from it.",
     },
     "Events": {"events": "List, receive and send events."},
-    "Tests": {"test": "Explore your application in simulated universes, also behind HTTP."},
+    "Tests": {"test": "Test your application in simulated runs, also behind HTTP."},
     "Sequences": {"sequences": "List, show, check and run sequences of calls."},
     "Training": {"course": "Open the course, solve its tasks; serve or join a class, and export its results."},
     "Reports": {"report": "Close a month, or write a dashboard, into files."},

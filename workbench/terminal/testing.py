@@ -1,4 +1,4 @@
-"""`workbench test …`: explore an application, also behind HTTP, in simulated universes."""
+"""`workbench test …`: test an application in simulated runs, also behind HTTP."""
 
 import os
 import re
@@ -51,7 +51,7 @@ def explore(
     universe: Whole | None = None,
     behavior: Name | None = None,
 ) -> int:
-    """Run an application in many simulated universes until an invariant does not hold.
+    """Run an application in many universes (simulated runs) until an invariant does not hold.
 
     The exit code is 5 if an invariant does not hold, and 130 if the command is stopped.
 

@@ -1,4 +1,4 @@
-"""Test applications that use the service: sandbox sessions, simulated universes and corpora.
+"""Test applications that use the service: sandbox sessions, simulated runs and corpora.
 
 pytest discovers the fixtures of the installed package automatically; see docs/testing.md.
 """

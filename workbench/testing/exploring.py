@@ -1,4 +1,4 @@
-"""Run an application in many simulated universes, and report the shortest story of a failure.
+"""Run an application in many universes (simulated runs), and report the shortest story of a failure.
 
 from workbench import testing
 

@@ -144,7 +144,7 @@ class Reader:
             return text
         if name == "textEvidence":
             return len(text)
-        if name == "merchantCity":  # whether a service pads the city with blanks is a fact
+        if name == "merchantCity":  # services pad the city with different numbers of blanks
             return len(text) - len(text.rstrip())
         near = name == "expiresAt" or "/parameters/" in path
         seconds = seconds_of(text) if near or not text.isdigit() else None

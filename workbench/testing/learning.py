@@ -184,7 +184,11 @@ class Replay:
         return twin.attempt(step, best.changes, best.state, keep=True).emitted
 
     def _read_names(self, step: Step) -> None:
-        """Count the assumed member names in a call and its answer, except `QUERY_NAMES`, which `_explain` tries."""
+        """Count the assumed member names that occur in a call and its answer.
+
+        A service ignores query names that it does not know, so `QUERY_NAMES` are not counted: their presence proves
+        nothing.
+        """
         x = step.exchange
         if x is None or not x.ok or not x.name:
             return

@@ -48,7 +48,7 @@ class Picture:
     """Rows of one chart, with title, unit and notes.
 
     Args:
-        data: The caller's frame. The chart shows its notes, and whether it is complete.
+        data: The caller's frame. The chart shows the frame's notes, and whether the frame is complete.
         rows: The rows to draw: a frame, or bars.
         subject: What is drawn. It is the title, or the subtitle if the caller passes a title.
         unit: Unit of the numbers.

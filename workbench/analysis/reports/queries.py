@@ -103,7 +103,11 @@ def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object)
 
 
 def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tuple[str, list[str], Any]:
-    """Run a query in a separate process. Return its problem, the columns without a unit, and the result."""
+    """Run a query in a separate process.
+
+    Returns:
+        The error text (empty on success), the columns whose unit is unclear, and the result (None after an error).
+    """
     data = io.BytesIO()
     size = sum(table.nbytes for table in tables)
     data.write(json.dumps({**question, "process": 2 * _MAX_MEMORY + 3 * size + 2**30}).encode() + b"\n")

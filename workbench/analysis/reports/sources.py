@@ -145,7 +145,7 @@ def is_other(source: object) -> bool:
         source = source.iloc[:1].to_dict("records")
     if isinstance(source, pd.DataFrame):
         return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source
-    if hasattr(source, "filters"):  # the source is a read of rewards
+    if hasattr(source, "filters"):  # `Rewards` or `ClusterRewards`
         return True
     first = source[0] if isinstance(source, list | tuple) and source else source
     if isinstance(first, Mapping) and set(first) >= _RECORD:
@@ -391,7 +391,7 @@ def _odd(frame: pd.DataFrame) -> pd.DataFrame:
     given = frame.reindex(columns=["kind", *names])
     given = given[mask(given["kind"].astype(TEXT).str.startswith("transaction."))]
     is_known = mask(given["kind"].isin(_KINDS))
-    doubled = given.drop_duplicates([name for name in given if name != "at"])  # a retry differs in its time
+    doubled = given.drop_duplicates([name for name in given if name != "at"])  # retries of an event differ only in time
     listed = {
         _OTHER_CONTENT: doubled[mask(doubled["id"].duplicated())],
         "unknown kind": given[~is_known],
@@ -414,7 +414,11 @@ _STORED: Mapping[str, Any] = {
 
 
 def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame of stored transactions. Records of another kind or without an amount raise an error."""
+    """Return a frame of stored transactions, with amounts as integers.
+
+    Raises:
+        UsageError: A record is not a transaction, lacks a member, or has an amount that is not a whole number.
+    """
     kinds = {visible(str(kind), 40) for kind in frame["kind"].unique()} - {"transaction"}
     if kinds or not set(_STORED) <= set(frame):
         found = ", ".join(sorted(kinds)) or "transactions that lack members"

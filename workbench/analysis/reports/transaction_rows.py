@@ -33,8 +33,8 @@ def newest_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         if len(same_time):
             first = visible(str(same_time["transaction_id"].iloc[0]), 80)
             raise UsageError(
-                f"transactions with different rows of the same updated_at: {len(same_time):,} (first: {first}); "
-                "keep one row of each",
+                f"transactions with different rows of the same updated_at: {same_time['transaction_id'].nunique():,} "
+                f"(first: {first}); keep one row per transaction",
                 of="history",
             )
     return newest[~repeated].sort_index().reset_index(drop=True), newest[repeated]

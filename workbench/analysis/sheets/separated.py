@@ -1,4 +1,4 @@
-"""Split text into cells by the separator that makes it a table. If several separators do, an error asks for one."""
+"""Split text into cells by the only separator that yields a table. Several such separators are an error."""
 
 import csv
 import io

@@ -45,7 +45,7 @@ from workbench.service.interface.convert import converter
 EXTRA = "extra"
 AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
 """Part of a column name that states the unit: cents (minor unit of the currency) or US dollars."""
-DECIMAL_TEXT = "whole tokens, as decimal text"
+DECIMAL_TEXT = "whole tokens, as a decimal number"
 """Unit of text members that hold decimal numbers; they become decimal columns."""
 
 OPEN = About(doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, needed=False, partial=False)

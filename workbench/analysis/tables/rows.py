@@ -203,9 +203,9 @@ def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     repeated = (frame["id"].duplicated() & frame["id"].notna()).to_numpy(dtype=bool)
     if not repeated.any():
         return frame.copy(deep=False), frame.iloc[:0]
-    differing = frame.loc[frame["id"].notna(), ["id", value]].drop_duplicates()["id"].duplicated().sum()
-    if differing:
-        raise UsageError(f"ids with different {value} in their rows: {differing:,}; keep one row of each", of="history")
+    ids = frame.loc[frame["id"].notna(), ["id", value]].drop_duplicates()["id"]
+    if differing := ids[ids.duplicated()].nunique():
+        raise UsageError(f"ids whose rows differ in {value}: {differing:,}; keep one row per id", of="history")
     return frame[~repeated], frame[repeated]
 
 
@@ -336,7 +336,7 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
     return _DTYPES.get(kind, pd.ArrowDtype(kind)).__from_arrow__(values)
 
 
-Row = tuple[Any, Any]  # the record, and the list item for which it makes this row
+Row = tuple[Any, Any]  # a record, and one item of its list (None without a list or items)
 
 
 def arrow_table(layout: FrameLayout, records: Iterable[Any], shown: Collection[str]) -> Table:

@@ -120,7 +120,7 @@ Reader = Callable[[Any], Any]
 
 
 class Unreadable(WorkbenchError, ValueError):
-    """A wire body that cannot be read as a record. `problems` lists the paths."""
+    """A wire body cannot be read as a record. `problems` has the path, rule and message of each problem."""
 
     def __init__(self, problems: tuple[Problem, ...], partial: object = None) -> None:
         self.problems = problems

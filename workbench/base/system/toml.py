@@ -61,12 +61,12 @@ def read_text(path: Path) -> str:
 
     Raises:
         OSError: The file cannot be read.
-        NotToml: The file is too large, or not UTF-8.
+        NotToml: The file is too large, a device, or not in UTF-8.
     """
     try:
         return decode(read_bytes(path, FileLimits(file=MAX_BYTES)))
     except LimitExceeded as error:
-        raise NotToml(f"is too large: {error}") from None
+        raise NotToml(f"cannot be read: {error}") from None
     except NotText as error:
         raise NotToml(f"is {error}") from None
 

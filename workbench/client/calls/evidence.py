@@ -45,7 +45,8 @@ class Evidence:
     Attributes:
         attempt: Id of the call in the journal.
         verdict: "done" if the other calls cannot have caused all events, "not_found" if no event shows the call, "open"
-            if equal calls share the events, "no_event" if no event shows calls of this operation.
+            if the events may belong to this call or to an equal one, "no_event" if no event shows calls of this
+            operation.
         events: The events that equal calls caused.
         equal: Ids of the calls with an unknown outcome that may have caused the events, including this call.
         complete: Whether `events` has all events up to now.

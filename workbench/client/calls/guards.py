@@ -149,11 +149,11 @@ class ClientContext:
         )
 
     def check_operation(self, operation: Operation[..., Any]) -> None:
-        """Check that the environment and its arming allow an operation, regardless of its request.
+        """Check that this client may call an operation, regardless of the request.
 
         Raises:
             WrongEnvironment: The operation is a simulation, and the environment is production.
-            NotArmed: The write is not armed in production, or WORKBENCH_READONLY=1 or a class forbids it.
+            NotArmed: The write is not armed in production, or WORKBENCH_READONLY=1 or a training class forbids writes.
         """
         if self.production and operation.sandbox_only:
             raise WrongEnvironment(

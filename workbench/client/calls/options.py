@@ -27,7 +27,7 @@ _SECONDS = Fits(
     lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600"
 )
 _ADDRESSES = Fits(lambda value: _is_list(value), "must be a list of addresses")
-_COMMAND = Fits(lambda value: _is_list(value) and value != [], "must be a list of texts: a program and its arguments")
+_COMMAND = Fits(lambda value: _is_list(value) and value != [], "must be a list of strings that starts with a program")
 _POSITIVE = Fits(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
 _TEXT = Fits(lambda value: isinstance(value, str) and value, "must be non-empty text")
 _FILE = Fits(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
@@ -227,7 +227,7 @@ _OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "con
 
 
 def header_problem(name: object) -> str | None:
-    """Return the problem of an additional header's name; None if it is valid."""
+    """Return what is wrong with the name of an additional header; None if the name is valid."""
     if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
         return "must be the name of a header"
     return "is a header that the client sets itself" if name.lower() in _OURS else None

@@ -251,10 +251,11 @@ class EventStore:
 
     @staticmethod
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
-        """Return the id of an event with the same state (the previous event, or an event with the same time), or None.
+        """Return the id of the stored event that a delivery repeats, or None.
 
-        assumed: event_repeats. The envelope id may differ between retries, so a repeat is also recognized by resource,
-        action and state. A state may recur, so an older event counts only if its time is the same.
+        assumed: event_repeats. The envelope id may differ between retries. So a delivery also repeats the latest event
+        of this kind about the resource if their states are equal. A state may recur, so the delivery repeats an older
+        event only if their times are equal, too.
         """
         row = db.execute(
             "SELECT id FROM events WHERE about = :about AND kind = :kind AND state = :state"

@@ -68,7 +68,7 @@ def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire
         member = names.get(key) or wires.get(key)
         here, path = f"{column}{visible(str(key), 80)}", f"{wire}{member.wire if member else key}"
         if member is None:
-            first = str(key).partition(" (column ")[0]  # how a column whose name occurs more than once is named
+            first = str(key).partition(" (column ")[0]  # a repeated column is named "NAME (column N)"
             message = (
                 f"is one of several columns named {first}"
                 if first in names or first in wires

@@ -370,7 +370,10 @@ class Inputs(Quiet):
         return boxes
 
     def _boxed(self, paths: Sequence[str]) -> list[Any]:
-        """Return boxes with a section's fields. Optional fields are in a collapsed panel if others are required."""
+        """Return boxes with a section's fields.
+
+        In a form of more than 8 fields, a collapsed panel has the optional fields of a section with required fields.
+        """
         optional = [path for path in paths if self._draft.optional(path)]
         if len(self._draft.leaves) <= _MANY or len(optional) == len(paths):
             optional = []

@@ -451,7 +451,7 @@ def call_facts(call: Any, evidence: Facts) -> Facts:
 
 
 def sequences(_: object) -> Rows:
-    """Return the sequences of the catalogue, each with its file."""
+    """Return the name, number of steps and description of each sequence in the catalogue."""
     from workbench.runs.sequences import catalogue
 
     columns = "name steps:number doc"

@@ -222,8 +222,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_ed25519_transaction",
             "withdrawals",
-            "on Solana and Stellar an admin sends the transaction, without a separate admin signature; it carries the "
-            "parameters, on Solana after the instruction that verifies the service's signature",
+            "on Solana and Stellar an admin sends the transaction with the parameters, and signs nothing else; on "
+            "Solana, the first instruction of this transaction verifies the service's signature",
             "not in the document; public examples call withdrawSingleSignerCollateralAsset on Solana and "
             "withdraw_assets on Stellar",
             ONCE,
@@ -317,7 +317,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "completion_reason_case",
             "simulations",
             "casing of completionReason",
-            "live answers are in lower case",
+            "live answers have completionReason in lower case",
             LIVE,
             documented="upper",
             observed="lower",
@@ -381,7 +381,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "card_money",
             "simulations",
-            "a card has one limit for all time: available + held + posted - refunded = limit",
+            "a card has one all-time limit: available + held + posted - refunded = limit",
             "the document shows no fields of the card record",
         ),
         Behavior(
@@ -560,7 +560,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "empty_patch",
             "updates",
-            "an empty PATCH body changes nothing and answers 200",
+            "a PATCH with an empty body changes nothing and returns 200",
             "the document does not show this",
             documented="accepted",
             others=(STATUS,),
@@ -632,8 +632,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_members",
             "list_rewards_activity",
-            "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt and mintedAt, "
-            "and redeemed items status and createdAt",
+            "earned items have merchantName, transactionAmountCents, spendCategory, reason, postedAt and mintedAt; "
+            "redeemed items have status and createdAt",
             "the document does not say which fields belong to which type",
         ),
         Behavior(
@@ -1170,8 +1170,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "extra_members",
             "versioning",
-            'answers and events have the members of the document; {"update_user": {"tier": "text"}} adds members, by '
-            "operation or event kind",
+            "answers and events have only documented members; this setting adds members, by operation or event kind",
             "live answers contain undocumented members",
             LIVE,
             documented={},

@@ -27,7 +27,7 @@ class Token(Answer):
     address: str = about("Address of the token", WALLET)
     balance: str | None = about(
         "Amount of the token in the contract",
-        unit="whole tokens, as decimal text",
+        unit="whole tokens, as a decimal number",
         default=None,
         assumed=Reason(
             "the document states no unit; live answers have whole tokens as text, such as 1250.50",

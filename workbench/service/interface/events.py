@@ -280,7 +280,7 @@ _USUAL: Mapping[str, Mapping[str, Any]] = {
 }
 _TRANSACTIONS = {
     "requested": "A merchant asked for an authorization",
-    "created": "An authorization was made or declined",
+    "created": "An authorization was approved or declined, or a refund was created",
     "updated": "The amount of an authorization changed",
     "completed": "A transaction settled, was refunded or was fully reversed",
 }

@@ -37,7 +37,7 @@ def operation_named(text: str) -> Operation[..., Any] | None:
 
 
 def unknown_operation(text: str) -> Problem:
-    """Return the problem of a text that names no operation."""
+    """Return the problem for a text that names no operation."""
     return unknown_name(text, OPERATIONS, "an operation")
 
 

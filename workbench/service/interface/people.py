@@ -53,7 +53,7 @@ class Address(Answer):
     region: str = about("Region or state", needed=False)
     postal_code: str = about("Postal code", privacy=PERSONAL, needed=False)
     country_code: str = about("Country code", needed=False)
-    country: str | None = about("Country", default=None)  # assumed: address_country
+    country: str | None = about("Country name", default=None)  # assumed: address_country
 
 
 @record
