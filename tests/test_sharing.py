@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 FILES = {
     "fails": "def test_fails(tmp_path): assert tmp_path == 1\n",
     "fixture": "def test_errs(unknown): pass\n",
-    "teardown": "import pytest\n@pytest.fixture(scope='module')\ndef left():\n    yield\n    raise OSError('left')\ndef test_it(left): pass\n",
+    "teardown": "from pytest import fixture\n@fixture(scope='module')\ndef left():\n    yield\n    raise OSError('left')\ndef test_it(left): pass\n",
     "exits": "import os\ndef test_exits(): os._exit(3)\ndef test_next(): pass\n",
     "killed": "import os\ndef test_dies(): os.kill(os.getpid(), 9)\n",
     "left": "import pytest\ndef test_leaves(): pytest.exit('enough')\n",
