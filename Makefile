@@ -36,9 +36,9 @@ endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
 tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
-# Four processes: three share the files of the quick and slow tiers, and one has the browser. Each waits at times, so two cores
-# serve them. What the browser's process prints follows at its end.
-SHARED := --processes 3
+# Four processes: three share the files of the quick and slow tiers, in their order on disk, and one has the browser. Each
+# waits at times, so two cores serve them. What the browser's process prints follows at its end.
+SHARED := -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help
 help: ## List the commands

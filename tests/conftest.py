@@ -13,13 +13,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
-
-from tests.sharing import pytest_addoption, pytest_runtestloop  # noqa: F401 - hooks
 
 HERE = Path(__file__).parent
 _HELPERS = ("*.py", "[a-z]*/*.py")
@@ -87,7 +86,10 @@ def _plain(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Distribute the files of the entire plain tier over the cores. `-n 0` and a part of the tier use one process."""
+    """Distribute the files of the entire plain tier over the cores. `-n 0` and a part of the tier use one process.
+
+    Each process collects and imports only its files, because collecting all files takes ten seconds.
+    """
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
         return  # neither a worker nor a pytest that a test started distributes tests further
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
@@ -98,12 +100,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     asked = config.option
     plain = _plain(config) and not asked.keyword
     whole = [config.invocation_params.dir / one for one in config.args] == [HERE]
-    if plain and whole and asked.processes is None and getattr(asked, "numprocesses", None) is None:
-        asked.processes = CORES
-    if asked.usepdb or asked.collectonly or asked.capture == "no":
-        asked.processes = None
-    if asked.processes and sys.platform != "linux":  # elsewhere libraries of the system may not survive a fork
-        asked.numprocesses, asked.dist, asked.processes = asked.processes, "loadfile", None
+    watched = asked.usepdb or asked.collectonly or asked.capture == "no"
+    if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
+        asked.numprocesses = asked.parts = CORES
+        asked.dist = "each"  # each process collects only its part of the tests, and runs all of it
+        asked.maxworkerrestart = "0"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -131,11 +132,48 @@ def _is_of_other_tiers(path: Path) -> bool:
     return OTHER_TIERS.search(path.read_text(encoding="utf-8")) is not None
 
 
+@functools.cache
+def _parts(count: int) -> list[set[Path]]:
+    """Distribute test files over processes so that each process has about the same amount of text."""
+    sizes = {path: path.stat().st_size for pattern in ("test_*.py", "*/test_*.py") for path in HERE.glob(pattern)}
+    parts: list[set[Path]] = [set() for _ in range(count)]
+    for path in sorted(sizes, key=lambda path: (-sizes[path], path)):
+        if not _is_of_other_tiers(path):
+            min(parts, key=lambda part: sum(sizes[other] for other in part)).add(path)
+    return parts
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore, before import, files whose tests all belong to other tiers."""
+    """Ignore, before import, the files of other processes, and files whose tests all belong to other tiers."""
     if not _plain(config) or collection_path.suffix != ".py":
         return None
+    own: list[str] | None = getattr(config, "workerinput", {}).get("part")
+    if own is not None and collection_path.name.startswith("test_"):
+        return None if str(collection_path) in own else True
     return True if _is_of_other_tiers(collection_path) else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Pass a process its part of the files."""
+    if count := getattr(node.config.option, "parts", 0):
+        node.workerinput["part"] = sorted(map(str, _parts(count)[int(node.gateway.id[2:])]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let each process run its part, and count the tests of all parts for the progress."""
+    if not getattr(config.option, "parts", 0):
+        return None
+    from xdist.scheduler import EachScheduling
+
+    class Parts(EachScheduling):
+        def schedule(self) -> None:
+            super().schedule()
+            session = config.pluginmanager.get_plugin("session")
+            session.testscollected = sum(map(len, self.node2collection.values()))
+
+    return Parts(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -19,7 +19,8 @@ def run() -> NoReturn:
         os._exit(code)
     except (OSError, ValueError, AttributeError):  # the stream is closed, or the disk is full: exit as Python does
         sys.exit(code)
-    gc.freeze()  # otherwise Python spends a fifth of the run time on destroying thousands of classes
+    if "duckdb" not in sys.modules:  # DuckDB reports objects that outlive it on stderr
+        gc.freeze()  # otherwise Python spends a fifth of the run time on destroying thousands of classes
     sys.exit(code)
 
 

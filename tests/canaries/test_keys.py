@@ -1,4 +1,4 @@
-"""No dump of an object with a key contains the key, and stored hashes of numbers cannot be reversed by guessing."""
+"""No dump of an object with a key contains the key, and stored hashes of numbers cannot be reversed by trying all numbers."""
 
 import copy
 import hashlib

@@ -646,3 +646,12 @@ def test_letters_of_any_script_stay_text(tmp_path: Path, name: str) -> None:
     assert name in axes.get_label()
     assert name in (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert name in names(axes)
+
+
+def test_a_chart_that_is_written_as_an_image_names_the_call_that_does_it(tmp_path: Path) -> None:
+    """`to_file` writes pages and data. The error for another extension says how to save a picture, and the data."""
+    axes: Any = wb.charts.points_chart(samples.rewards())
+
+    with pytest.raises(UsageError, match=r"axes.figure.savefig\(path\) saves an image"):
+        wb.to_file(axes, tmp_path / "points.svg")
+    assert wb.to_file(axes.drawn, tmp_path / "points.csv").rows

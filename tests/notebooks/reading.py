@@ -4,15 +4,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import attrs
 
-from tests.notebooks.kernels import Kernels
 from workbench.course.task_files import QUIZZES
 
 HERE = Path(__file__).parents[2] / "notebooks"
@@ -63,11 +60,8 @@ class Executed:
     sections: tuple[tuple[str, str], ...]  # for each heading, its text, and its code with outputs
 
 
-def execute(path: Path, folder: Path, kernels: Kernels | None = None, **variables: str) -> Executed:
-    """Run all cells of a notebook in a new kernel and a new folder, with additional environment variables.
-
-    A kernel of `kernels` starts faster. Python's hashes of texts are the same in all of them.
-    """
+def execute(path: Path, folder: Path, **variables: str) -> Executed:
+    """Run all cells of a notebook in a new kernel and a new folder, with additional environment variables."""
     import nbformat  # the import takes a second, and only this function needs it
     from nbclient import NotebookClient
 
@@ -92,9 +86,7 @@ def execute(path: Path, folder: Path, kernels: Kernels | None = None, **variable
         coalesce_streams=True,  # the kernel splits its output differently under load
         resources={"metadata": {"path": str(own)}},
     )
-    start = "jupyter_client.provisioning.local_provisioner.launch_kernel"
-    with patch(start, kernels.launch_kernel) if kernels else nullcontext():
-        client.execute(env=environ)
+    client.execute(env=environ)
     ran = [cell for cell in notebook.cells if cell.cell_type == "code"]
     outputs = [output for cell in ran for output in cell.outputs]
     text = json.dumps(outputs, ensure_ascii=False, sort_keys=True)

@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 import workbench as wb
 from tests.canaries.notebooks import plant
 from tests.canaries.planted import found
-from tests.notebooks.kernels import Kernels
 from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, numbers_not_shown, offline
 from workbench.course.classroom import ClassServer
 from workbench.course.task_files import EXERCISES
@@ -25,16 +23,15 @@ _TWICE = ("01",)  # the other notebooks run twice in `make soak`
 Run = Callable[[Path], Executed]
 
 
-def run(path: Path, folder: Path, kernels: Kernels | None = None, **variables: str) -> Executed:
+def run(path: Path, folder: Path, **variables: str) -> Executed:
     """Run all cells of a notebook, in which planted people replace the made-up ones."""
-    return execute(plant(path, folder)[0], folder, kernels, **variables)
+    return execute(plant(path, folder)[0], folder, **variables)
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Yield a function that runs each notebook once."""
-    with Kernels() if hasattr(os, "pidfd_open") else nullcontext() as kernels:
-        yield cache(lambda path: run(path, tmp_path_factory.mktemp(path.stem), kernels))
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a function that runs each notebook once."""
+    return cache(lambda path: run(path, tmp_path_factory.mktemp(path.stem)))
 
 
 @pytest.fixture(scope="module")

@@ -209,6 +209,19 @@ def test_two_commands_at_once_lose_nothing(own_state):
     assert len(events.stdout.splitlines()) == 4
 
 
+def test_a_close_of_a_log_prints_nothing_but_its_statement(own_state, tmp_path):
+    """DuckDB, which reads the log, prints nothing when the process ends."""
+    log = tmp_path / "events.ndjson"
+    subprocess.run([*WB, "sequences", "run", "a-cardholders-month"], cwd=ROOT, check=True, capture_output=True)
+    log.write_bytes(
+        subprocess.run([*WB, "events", "list", "-o", "ndjson"], cwd=ROOT, check=True, capture_output=True).stdout
+    )
+    words = ["report", "close", "--month", "2026-01", "--out", str(tmp_path / "close"), str(log)]
+    done = subprocess.run([*WB, *words], cwd=ROOT, check=True, capture_output=True, text=True)
+
+    assert done.stderr.splitlines()[-1:] == ["Not signed off."]
+
+
 def test_a_command_is_quick():
     """A command on the stored sandbox takes less than a second of processor time."""
     subprocess.run([*WB, "sandbox", "reset"], cwd=ROOT, check=True, capture_output=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.base.errors import visible
+from workbench.base.errors import UsageError, visible
 from workbench.base.system.files import write_file
 from workbench.screens.panel.cells import Message, rows_of_frame
 from workbench.screens.panel.listing import Listing, packed, static_table
@@ -59,6 +59,11 @@ def to_file(
     from workbench.analysis.tables.to_file import check_columns, is_tabular
     from workbench.analysis.tables.to_file import to_file as to_table
 
+    if hasattr(of, "drawn") and not str(path).lower().endswith(".html"):
+        raise UsageError(
+            "a chart becomes .html; axes.figure.savefig(path) saves an image, and to_file(axes.drawn, path) the data",
+            of="to_file",
+        )
     is_workbook = isinstance(of, Mapping) and any(map(is_tabular, of.values()))
     if is_workbook or not str(path).lower().endswith(".html"):
         table = of if is_workbook or is_tabular(of) else to_frame(of)
