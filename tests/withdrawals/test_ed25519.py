@@ -169,7 +169,7 @@ def test_the_sandbox_executes_it_once(api, number):
     parameters = list(transaction["parameters"])
     stranger = withdrawal.plan.contract.proxy_address
     for changed, words in (
-        ({**transaction, "from": stranger}, "an admin of the contract must send"),
+        ({**transaction, "from": stranger}, "from must be an admin of the contract"),
         ({**transaction, "to": stranger}, "controller"),
         (
             {**transaction, "parameters": [*parameters[:2], "1", *parameters[3:]]},
