@@ -497,7 +497,7 @@ def test_roles_are_named_where_they_are_known() -> None:
 
 def test_missing_simulation_has_two_readings() -> None:
     """A 404 for a simulation mentions both possible causes, production and an unknown id."""
-    with pytest.raises(NotFound, match=r"production base URL.*or the card or transaction does not exist"):
+    with pytest.raises(NotFound, match=r"card or transaction does not exist here, or .* is a production base URL"):
         client_on(Service(404)).simulate_authorization(**PURCHASE)
 
 

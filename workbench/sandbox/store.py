@@ -362,7 +362,7 @@ class FileStore(Store):
         if data == _summed(data[4:]):
             with suppress(ValueError):
                 return orjson.loads(data[4:])
-        advise(f"{self._file.path}: a damaged record is skipped; all other records can be read")
+        advise(f"{self._file.path}: a damaged record is set aside; all other records can be read")
         return None
 
     def get(self, kind: str, key: str) -> Any:

@@ -151,8 +151,8 @@ def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
         return f"This key may lack the role {role}{more}"
     if status == 404 and operation.sandbox_only:
         return (
-            f"Either {host} is a production base URL, where simulations do not exist, "
-            "or the card or transaction does not exist here"
+            f"The card or transaction does not exist here, or {host} is a production base URL, where simulations do "
+            "not exist"
         )
     return None
 
