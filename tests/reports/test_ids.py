@@ -1,5 +1,7 @@
 """Repeated ids are found as pandas finds them, even if different ids have the same hash."""
 
+import re
+import uuid
 from unittest.mock import patch
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.analysis.reports import facts
 from workbench.analysis.reports.facts import repeated
+from workbench.analysis.reports.source_columns import ids_of
 from workbench.analysis.tables.rows import TEXT
 
 TEXTS = st.one_of(
@@ -35,6 +38,35 @@ def test_ids_are_repeated_where_pandas_finds_them_again(hashes, texts, start):
         with patch.object(facts, "hashes_of", hashes):
             again = values.duplicated() & values.notna()
             assert repeated(values).tolist() == again.tolist()
+
+
+UUIDS = st.uuids().map(str)
+WRITTEN = st.one_of(
+    UUIDS, UUIDS.map(str.upper), UUIDS.map(" {}".format), UUIDS.map("{}\t".format), st.text("aA -\u00a0é", max_size=12)
+)
+
+
+@given(ids=st.lists(WRITTEN, min_size=1, max_size=8), start=st.integers(0, 2))
+@example(ids=["a" * 35 + " ", " " + "a" * 35], start=0)
+@example(ids=["a" * 20, "a" * 19 + "A"], start=0)
+def test_plain_ids_are_not_changed(ids, start):
+    """Ids that the quick check calls plain are the same without spaces around them and in lower case."""
+    for values in (pd.Series(ids, dtype=TEXT)[start:], pd.concat([pd.Series(ids, dtype=TEXT)] * 2)):
+        if facts.are_plain(values):
+            assert values.str.strip().str.lower().tolist() == values.tolist()
+    for text in ids:
+        is_uuid = re.fullmatch("[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}", text.strip())
+        found = ids_of(pd.DataFrame({"id": pd.Series([text], dtype=TEXT)}), ["id"])["id"][0]
+        assert found == (text.strip().lower() if is_uuid else text.strip())
+
+
+def test_ids_of_the_service_are_plain():
+    """UUIDs in lower case, also in several chunks, are plain; UUIDs in capitals are not."""
+    ids = pd.Series([str(uuid.UUID(int=number)) for number in range(0, 2**64, 2**60)], dtype=TEXT)
+    both = pd.concat([ids, ids[:0], ids])
+    assert facts.are_plain(both)
+    assert not facts.are_plain(both.str.upper())
+    assert ids_of(pd.DataFrame({"id": both.str.upper() + " "}), ["id"])["id"].tolist() == both.tolist()
 
 
 def test_ids_of_one_length_are_hashed():

@@ -83,7 +83,10 @@ def byte_columns(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
     """Return ids as columns of 8 bytes each; empty if an id is missing or short, or if the lengths differ."""
     if values.dtype != TEXT or values.empty:
         return []
-    texts: Any = pa.chunked_array(pa.array(values.array)).combine_chunks()
+    return _words(pa.chunked_array(pa.array(values.array)).combine_chunks())
+
+
+def _words(texts: Any) -> list[NDArray[np.uint64]]:
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, "int64", len(texts) + 1, 8 * texts.offset)
     start, width = int(ends[0]), int(ends[1] - ends[0])
@@ -91,6 +94,25 @@ def byte_columns(values: "pd.Series[Any]") -> list[NDArray[np.uint64]]:
         return []
     places = [*range(0, width - 8, 8), width - 8]
     return [np.ndarray(len(texts), "u8", data, start + place, (width,)) for place in places]
+
+
+def are_plain(values: "pd.Series[Any]") -> bool:
+    """Return whether ids of one length have no capital letters and no spaces around them. False also means unknown."""
+    chunks = pa.chunked_array(pa.array(values.array)).chunks if values.dtype == TEXT else []
+    return bool(chunks) and all(_are_plain(chunk) for chunk in chunks if len(chunk))
+
+
+def _are_plain(texts: Any) -> bool:
+    words = _words(texts)
+    if not words:
+        return False
+    common = np.bitwise_and.reduce([np.bitwise_and.reduce(word) for word in words])
+    has_spaces = (words[0] & _BYTE == _SPACE).any() or (words[-1] >> np.uint64(56) == _SPACE).any()
+    return bool(common & _LOWER == _LOWER) and not has_spaces
+
+
+_BYTE, _SPACE = np.uint64(0xFF), np.uint64(0x20)
+_LOWER = np.uint64(0x2020202020202020)  # bit that lower-case letters, digits and hyphens have, but capital letters lack
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:

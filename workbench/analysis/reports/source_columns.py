@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from workbench.analysis.reports.facts import CODED, NUMBER, TIME, coded, mask
+from workbench.analysis.reports.facts import CODED, NUMBER, TIME, are_plain, coded, mask
 from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError, not_allowed, visible
 
@@ -99,7 +99,7 @@ def ids_of(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
     """Return a frame whose ids have no spaces around them, and UUIDs in lower case, as in the events of the service."""
     columns = {}
     for name in names:
-        if name in frame and not isinstance(frame[name].dtype, pd.CategoricalDtype):
+        if name in frame and not isinstance(frame[name].dtype, pd.CategoricalDtype) and not are_plain(frame[name]):
             texts = frame[name].astype(TEXT).str.strip()
             is_upper = mask(texts.str.fullmatch("[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}"))
             columns[name] = texts.where(~is_upper, texts.str.lower()) if is_upper.any() else texts
