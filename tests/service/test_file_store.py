@@ -171,10 +171,10 @@ def test_faults_and_requests_are_kept(tmp_path: Path) -> None:
     third.close()
 
 
-@pytest.mark.filterwarnings("ignore:.*damaged record is skipped")
+@pytest.mark.filterwarnings("ignore:.*damaged record is set aside")
 @pytest.mark.parametrize("kind,lost", [("event", 1), ("transaction", 2)], ids=str)
 def test_damaged_values_are_set_aside(tmp_path: Path, kind: str, lost: int) -> None:
-    """Damaged events, and the events of a damaged transaction, are skipped. All others can be read."""
+    """Damaged events, and the events of a damaged transaction, are set aside. All others can be read."""
     first = Sandbox(path=tmp_path / "s.db")
     purchase(first)
     purchase(first)
