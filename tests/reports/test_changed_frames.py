@@ -422,3 +422,13 @@ def test_an_amount_that_is_not_known_is_stated_in_each_report(report: str) -> No
     notes = " ".join(getattr(wb.history(rows), report)().attrs["notes"])
 
     assert re.search("with an unknown amount: 1|1 posting with an unknown amount", notes)
+
+
+def test_a_frame_of_events_without_transactions_has_none() -> None:
+    """The events of a frame without the columns of transactions are counted, not refused."""
+    frame = pd.DataFrame({"id": ["a", "b"], "kind": ["user.updated", "transaction.new"]})
+    history = wb.history(frame)
+
+    assert history.transactions().empty
+    assert history.reading.kind == "frame of events"
+    assert sum(history.reading.unread.values()) == 1
