@@ -13,7 +13,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class Caller(asyncio.Protocol):
-    """A connection that repeats the request as soon as it is answered."""
+    """A connection that repeats its request after each answer."""
 
     def __init__(self, request: bytes, tally: list[int], again: Callable[[], object]) -> None:
         self.request = request

@@ -58,7 +58,7 @@ AXE = """async ([place, rules]) => {
 
 
 def look_at(page: Page, place: str, *, rules: list[str] | None = None) -> list[str]:
-    """Return the problems in a part of a page, as it is shown now.
+    """Return the problems that a part of the page has in its current state.
 
     Args:
         place: CSS selector of the part.

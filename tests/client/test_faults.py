@@ -235,7 +235,7 @@ def agrees(result: Any, end: Outcome, effects: int) -> bool:
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
 @pytest.mark.parametrize("fault, name", across(FAULTS, EFFECTS))
 def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
-    """No network fault loses or doubles an effect, and the caller learns the outcome as far as it is known."""
+    """No network fault loses or doubles an effect, and the caller learns each outcome that can be known."""
     broken, expected = FAULTS[fault]
     rig = Rig()
     arguments = rig.arguments(name)

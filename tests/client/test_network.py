@@ -262,7 +262,7 @@ def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Scr
 
 
 def test_a_kept_connection_that_ends(call: Caller) -> None:
-    """If an idle connection closes as it is reused, a read uses a new connection."""
+    """If an idle connection closes at the moment of its reuse, a read uses a new connection."""
     seen = []
 
     def script(connection: socket.socket, request: bytes) -> bool:

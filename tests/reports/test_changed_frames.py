@@ -139,6 +139,19 @@ def test_a_change_that_makes_amounts_uncertain_is_refused(case: str) -> None:
         wb.history(change(source(kind)))
 
 
+@pytest.mark.parametrize(
+    "text", ["5,000", "$50", "$50 MXN", "50 usd", "5 kr", "12,-", "1_000x", "５０円", "(5)", "12:30"]
+)
+def test_a_text_with_digits_in_a_frame_is_never_an_unknown_amount(text: str) -> None:
+    """Words such as "n/a" are unknown amounts. A text with digits that is not a whole number is refused."""
+    frame = source("postings")
+    amounts = [str(cents) for cents in frame["posted_cents"][1:]]
+
+    wb.history(frame.assign(posted_cents=["n/a", *amounts]))
+    with pytest.raises(UsageError, match="posted_cents must be a whole number of minor units"):
+        wb.history(frame.assign(posted_cents=[text, *amounts]))
+
+
 SAME: dict[str, tuple[str, Change]] = {
     "postings in capitals": ("postings", lambda f: f.assign(posting=f["posting"].astype(str).str.upper() + " ")),
     "status in capitals": ("transactions", lambda f: f.assign(status=f["status"].astype(str).str.upper())),

@@ -1,6 +1,5 @@
 """Convert the columns of frames from any file or library to the types that facts need. Errors name the column."""
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -91,10 +90,6 @@ _WRITTEN: Mapping[str, Callable[[str], str]] = {
 """Function that normalizes the texts of a column."""
 
 
-_MONEY = re.compile(r"[0-9][,.'\s][0-9]|[^\w\s.+-] *-?[0-9]|[0-9] *[^\w\s.]|[0-9] *[A-Za-z]{3}$|^[A-Za-z]{3} *-?[0-9]")
-"""Text of an amount with a separator, a symbol or a currency."""
-
-
 def ids_of(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
     """Return a frame whose ids have no spaces around them, and UUIDs in lower case, as in the events of the service."""
     columns = {}
@@ -140,9 +135,9 @@ def _whole_number(value: Any) -> Any:
 
 
 def _have_numbers(values: "pd.Series[Any]") -> bool:
-    """Return whether a value is a number with a fraction or in another notation, such as 12.5, "$5" or "5,000"."""
+    """Return whether a value is a number with a fraction, or a text with digits, such as "$5" or "5,000"."""
     for value in values.dropna():
-        if isinstance(value, complex) or (isinstance(value, str) and _MONEY.search(value)):
+        if isinstance(value, complex) or (isinstance(value, str) and any(map(str.isdigit, value))):
             return True
         with suppress(InvalidOperation, ValueError):
             exact = Decimal(str(value))

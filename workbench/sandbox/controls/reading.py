@@ -99,7 +99,7 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def state(self, record_id: str, all_tenants: bool = False) -> StoredRecord:
-        """Return a tenant's record as it is stored, with its kind. The record of a person also has the links to web
+        """Return the stored record of a tenant, with its kind. The record of a person also has the links to web
         pages. Private values are masked in the repr.
 
         Args:
